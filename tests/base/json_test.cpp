@@ -88,12 +88,12 @@ TEST_CASE("a value of another type or out of its range is named") {
   CHECK(said([&] {
           a.integer("big");
         }).find("member 'a.big' is not a 64-bit integer (it is 18446744073709551615)") != std::string::npos);
-  CHECK(said([&] { a.integer("huge"); }).find("'a.huge' is not an integer") != std::string::npos);
+  CHECK(said([&] { a.integer("huge"); }).find("'a.huge' is not a 64-bit integer") != std::string::npos);
   CHECK(said([&] { a.integer("n", 0, 5); }).find("'a.n' is -1, expected 0 to 5") != std::string::npos);
   CHECK(said([&] { a.number("huge", 0, 1); }).find("'a.huge' is 1e+30, expected 0 to 1") !=
         std::string::npos);
   CHECK(said([&] { a.number("text"); }).find("'a.text' is not a number (it is \"x\")") != std::string::npos);
-  CHECK(said([&] { a.integers("list"); }).find("'a.list[1]' is not an integer") != std::string::npos);
+  CHECK(said([&] { a.integers("list"); }).find("'a.list[1]' is not a 64-bit integer") != std::string::npos);
   CHECK(said([&] { a.objects("list"); }).find("'a.list[0]' is not an object") != std::string::npos);
   CHECK(said([&] { a.digest("text"); }).find("'a.text' is not a digest of 16") != std::string::npos);
   CHECK(said([&] { a.string("none"); }).find("'a.none' is missing") != std::string::npos);

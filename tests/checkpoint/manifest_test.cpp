@@ -245,7 +245,7 @@ TEST_CASE("values that no run has are refused with the member's name") {
   const std::vector<Case> cases = {
       {"\"step\":1000", "\"step\":-1", "'state.step' is -1"},
       {"\"step\":1000", "\"step\":9223372036854775807", "'state.step' is 9223372036854775807, expected 0"},
-      {"\"step\":1000", "\"step\":1e308", "'state.step' is not an integer"},
+      {"\"step\":1000", "\"step\":1e308", "'state.step' is not a 64-bit integer"},
       {"\"step\":1000", "\"step\":1e309", "number that is out of range"},
       {"\"samples_consumed\":80", "\"samples_consumed\":18446744073709551615", "'state.samples_consumed'"},
       {"\"grad_lanes\":4", "\"grad_lanes\":0", "'state.grad_lanes' is 0, expected 1"},

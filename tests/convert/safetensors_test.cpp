@@ -79,7 +79,7 @@ TEST_CASE("malformed files are refused by name") {
       {one(R"("shape":[1],"data_offsets":[0,4])", 4), "'w.dtype' is missing"},
       {one(R"("dtype":7,"shape":[1],"data_offsets":[0,4])", 4), "'w.dtype' is not a string"},
       {one(R"("dtype":"F32","data_offsets":[0,4])", 4), "'w.shape' is missing"},
-      {one(R"("dtype":"F32","shape":[1.5],"data_offsets":[0,4])", 4), "'w.shape[0]' is not an integer"},
+      {one(R"("dtype":"F32","shape":[1.5],"data_offsets":[0,4])", 4), "'w.shape[0]' is not a 64-bit integer"},
       {one(R"("dtype":"F32","shape":[-1],"data_offsets":[0,4])", 4), "negative"},
       {one(R"("dtype":"F32","shape":[1],"data_offsets":[0])", 4), "not a [begin, end] pair"},
       {one(R"("dtype":"F32","shape":[1],"data_offsets":[4,0])", 4), "not a [begin, end] pair"},

@@ -344,6 +344,6 @@ TEST_CASE("hostile values of dataset.json are input errors that name the member"
   CHECK_THAT(problem([&](auto& object) { object["shards"] = 7; }), Contains("'shards' is not an array"));
   CHECK_THAT(problem([&](auto& object) { object["splits"] = 7; }), Contains("'splits' is not an object"));
   CHECK_THAT(problem([&](auto& object) { object["version"] = 1.5; }),
-             Contains("'version' is not an integer"));
+             Contains("'version' is not a 64-bit integer"));
   CHECK_THAT(problem([&](auto& object) { object.clear(); }), Contains("'format' is missing"));
 }

@@ -165,7 +165,7 @@ TEST_CASE("layouts compute their share, and wait for each other") {
   CHECK(roofline_of(pipeline, h100, LinkBandwidths(h100.link_bytes_s)).computing_s < 0.7 * alone.computing_s);
   Plan fp32 = one;
   fp32.precision.compute = DType::f32;
-  CHECK_THROWS_WITH(roofline_of(fp32, h100, LinkBandwidths(1e9)), Catch::Contains("16 bits"));
+  CHECK_THROWS_WITH(roofline_of(fp32, h100, LinkBandwidths(1e9)), Catch::Contains("16-bit"));
 }
 
 TEST_CASE("print the roofline of published and measured steps, and what properties of kernels are worth",

@@ -141,7 +141,7 @@ TEST_CASE("a part is copied with every byte checked; of a damaged one nothing is
     CHECK(contains(
         error_of(ErrorKind::input,
                  [&] { stage.store.copy_writer_files(shard, stage.header(10), 1, unfinished.path()); }),
-        "of uid 12345"));
+        "owned by uid 12345"));
     REQUIRE(::chown((shard / checkpoint::piece_file_name(1)).c_str(), 0, 0) == 0);
   }
   for (const std::uint64_t at : {std::uint64_t{0}, bytes / 2, bytes - 1}) {

@@ -138,8 +138,8 @@ TEST_CASE("sentencepiece: what is not followed is refused by name") {
   CHECK(refusal(pieces() + trainer() + proto_bytes(5, proto_bytes(2, "x"))) ==
         "m: dt does not support a denormalizer");
   CHECK(refusal(pieces() + piece("a b", 0, 4) + trainer())
-            .starts_with("m: the user-defined piece 'a b' holds a space"));
-  CHECK(refusal(pieces() + piece("ac", -4, 5) + trainer()).starts_with("m: 'ac' is unused"));
+            .starts_with("m: the user-defined piece 'a b' contains a space"));
+  CHECK(refusal(pieces() + piece("ac", -4, 5) + trainer()).starts_with("m: 'ac' is marked unused"));
   CHECK(refusal(pieces() + piece("ax", -4) + trainer()) ==
         "m: 'ax' contains a character that is not a piece");
   CHECK(refusal(pieces() + piece("x", 0, 3) + trainer())

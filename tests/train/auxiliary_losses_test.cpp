@@ -318,6 +318,6 @@ TEST_CASE("metrics have auxiliary losses if there are some; a run ends if one is
   const Run ended = train_as_run(Job(infinite), run::RunDirectory(folder / "infinite"));
   CHECK(ended.error.kind == ErrorKind::input);
   CHECK(ended.error.says("step 1: loss inf, gradient norm"));
-  CHECK(ended.error.says("the initial weights give it"));
+  CHECK(ended.error.says("the initial weights cause this"));
   CHECK(ended.lines.empty());
 }

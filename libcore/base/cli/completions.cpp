@@ -195,7 +195,8 @@ std::string zsh_completion(const OptionTable& table) {
   if (!state.commands.empty()) {
     std::string commands;
     for (const OptionTable::State::Command& command : state.commands)
-      commands += fmt::format(" {}\\:\"{}\"", command.name, with(command.summary, "\"", "\\\""));
+      commands += fmt::format("{}{}\\:\"{}\"", commands.empty() ? "" : " ", command.name,
+                              with(command.summary, "\"", "\\\""));
     script += fmt::format("  {} \\\n", quoted("1:command:((" + commands + "))"));
   }
   if (state.positional != nullptr)
