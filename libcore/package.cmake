@@ -1,6 +1,6 @@
 # Packages of what is installed: a relocatable archive and, where there is dpkg, a Debian package. cpack and make package make them from
 # built tools. The names say the MPI, which is not part of them.
-string(TOLOWER "${dt_mpi}" dt_package_mpi)
+string(TOLOWER "${dt_mpi_version}" dt_package_mpi)
 string(REGEX REPLACE "[^a-z0-9.]" "" dt_package_mpi "${dt_package_mpi}")
 string(REGEX MATCH "^[a-z]+[0-9]+" dt_package_mpi "${dt_package_mpi}")  # openmpi4, mpich4
 

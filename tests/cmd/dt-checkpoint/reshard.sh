@@ -52,7 +52,7 @@ expect_match stderr "step-00000011.g1 means step 11, .* is from step 10, generat
 layout() { expect_exit 2 reshard "$source" refused --layout "$1"; expect_match stderr "$2"; }
 expect_exit 2 reshard "$source" refused; expect_match stderr "--layout is missing"
 layout tp "--layout tp: 'tp' has no value; write tp=VALUE"
-layout tpp=2 "'tpp=2' is not a layout setting; did you mean 'tp'"
+layout zeroo=2 "'zeroo=2' is not a layout setting; did you mean 'zero'"
 layout ring=2 "expected settings: pp=, schedule=, virtual-stages=, dp=, cp=, ep=, tp=, sp=, zero=, zero-group="
 layout ep=2 "--layout ep=2: ep=2 divides experts among ranks, but this model has no experts"
 layout dp=4,ep=2 "ep=2 divides experts among ranks, but this model has no experts"

@@ -72,7 +72,7 @@ done
 # refused COMMAND...: data whose ids mean something else.
 refused() {
   expect_exit 3 "$@" --data bytes --model model.json
-  expect_match stderr 'data and model have different tokens: token [0-9]+ is ".*" to .*, and ".*" to bytes/tokenizer.json'
+  expect_match stderr 'data and model have different tokens: token [0-9]+ is ".*" in .*, and ".*" in bytes/tokenizer.json'
   expect_match stderr 'dt-shard-data --tokenizer'
   expect_absent other
 }
