@@ -135,7 +135,7 @@ int verify(const std::vector<std::string>& checkpoints, Task task, Console& cons
     console.info("{} of {} {} damaged", damaged, pluralize(checkpoints.size(), "checkpoint"),
                  plural_form(damaged, "is", "are"));
   if (unreadable > 0)
-    console.info("{} of {} could not be read completely; the unread parts may be damaged", unreadable,
+    console.info("{} of {} could not be read completely; the unread parts are not verified", unreadable,
                  pluralize(checkpoints.size(), "checkpoint"));
   if (damaged > 0) return static_cast<int>(ErrorKind::verification);
   if (removed > 0) return static_cast<int>(ErrorKind::input);

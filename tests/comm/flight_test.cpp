@@ -297,7 +297,7 @@ TEST_CASE("damaged evidence is refused, naming file and line") {
   };
   refused("", "line 0");
   refused("[]\n", "line 1");
-  refused(text.substr(0, text.size() - 3), "no end");
+  refused(text.substr(0, text.size() - 3), "the last line is incomplete");
   refused(text + "{}\n", "line 5");
   std::string other = text;
   other.replace(other.find("\"version\":1"), 11, "\"version\":2");

@@ -93,7 +93,7 @@ TEST_CASE("where weight halves wait, they are drawn apart") {
          0 s                    20.0 ms
 stage 0 |F0-F1-...B0-W0-F2-B1-W1-B2-W2-|
 stage 1 |...F0-B0-F1-B1-W0-F2-B2-W1-W2-|
-F0 forward of micro-batch 0, B0 backward, W0 its weight half, . idle
+F0 forward of micro-batch 0, B0 backward, W0 backward of its weights, . idle
 )");
 }
 
@@ -127,7 +127,7 @@ F0 forward of micro-batch 0, B0 backward, . idle
 )");
   const std::string text = rows(one_f_one_b(4, 64));
   CHECK(count(text, "stage 0 |") == 4);
-  CHECK(count(text, " left out\n") == 1);
+  CHECK(count(text, " omitted\n") == 1);
   for (const std::string& line : split(text, '\n')) CHECK(display_width(line) <= 100);
 }
 

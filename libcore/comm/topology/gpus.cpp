@@ -209,7 +209,7 @@ void warn_of_lone_gpus(const std::vector<HostGpus>& ranks, DeviceChoice& choice)
   }
   if (hosts.empty()) return;
   const std::string others =
-      hosts.size() == 1 ? "" : fmt::format(" and those on {} more", pluralize(hosts.size() - 1, "host"));
+      hosts.size() == 1 ? "" : fmt::format(" and those on {}", pluralize(hosts.size() - 1, "more host"));
   choice.warnings.push_back(fmt::format(
       "the {} ranks on {}{} see one GPU each: if their cgroups exclude the other GPUs, NCCL cannot use "
       "NVLink and falls back silently to PCIe or shared memory; omit --gpu-bind and --gpus-per-task of "

@@ -84,7 +84,7 @@ refused dt-train --eval-only --sequence-length 32 --init-from merged
 cp -r merged more
 sed -i 's/<|begin_of_text|>/<|my_token|>/' more/tokenizer.json
 expect_exit 3 train other --model model.json --init-from more --steps 1
-expect_match stderr 'is "<.my_token.>" to more/tokenizer.json, and "<.begin_of_text.>" to shards/tokenizer.json'
+expect_match stderr 'is "<.my_token.>" in more/tokenizer.json, and "<.begin_of_text.>" in shards/tokenizer.json'
 echo '{"model": {"type": "Unigram"}}' >more/tokenizer.json
 expect_exit 0 train unigram --model model.json --init-from more --steps 1
 expect_match stderr 'cannot check whether model and data have the same tokens: more/tokenizer.json: .*Unigram'
