@@ -59,7 +59,7 @@ int repair(const Options& options, const StopSignals& signals, Console& console)
     return 0;
   }
   if (std::ranges::all_of(result.problems, &Problem::is_unreadable)) {
-    console.info("{} could not be read completely; the unread part may be damaged", path);
+    console.info("{} could not be read completely; the unread part was not checked", path);
     return static_cast<int>(ErrorKind::environment);
   }
   console.info("{} still has {}; {} has no intact copy of {}", path,
