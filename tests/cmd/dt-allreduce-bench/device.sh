@@ -54,7 +54,7 @@ if grep -q dt-stand-in "$(command -v dt-allreduce-bench-on-test-device)"; then
   nvlink=(--pairs -e 8Mi -n 1 -w 0 -c 0)
   DT_TEST_DEVICE_NAME="NVIDIA H200" DT_TEST_DEVICE_GPUS=2 expect_exit 5 on_device 2 "${nvlink[@]}" --backend nccl
   expect_match stderr "warning: $(hostname) has NVIDIA H200 with NVLink, but 1 of 1 links within it by nccl are no faster than PCIe: at most [0-9.e+-]+ GB/s; "
-  expect_equal "$(grep -c warning stderr)" 1 "warnings"
+  expect_equal "$(grep -c "warning: " stderr)" 1 "warnings"
   DT_TEST_DEVICE_NAME="NVIDIA H100 PCIe" DT_TEST_DEVICE_GPUS=2 expect_exit 0 on_device 2 "${nvlink[@]}" --backend nccl
   DT_TEST_DEVICE_GPUS=1 expect_exit 4 on_device 2 --backend nccl -e 8
   expect_match stderr 'ranks 0 and 1 on .* share the GPU .*, but NCCL [0-9.]+ supports one rank per GPU'

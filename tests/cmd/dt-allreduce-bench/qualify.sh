@@ -45,14 +45,14 @@ expect_equal "$(grep -c error stderr)" 1 "messages"
 expect_exit 5 slow "0-3 1-3 2-3" 0.2 --json
 expect_equal "$(grep -c '"slow":true' stdout)" 3 "slow links"
 expect_match stderr "warning: rank 3 on $host, .*: all its 3 links within hosts by mpi are slow: [0-9.e+-]+ GB/s at most, the median is [0-9.e+-]+"
-expect_equal "$(grep -c warning stderr)" 1 "warnings"
+expect_equal "$(grep -c "warning: " stderr)" 1 "warnings"
 expect_exit 0 slow "1-2" 0
 
 # Bounds are of the largest size, and of the smallest.
 expect_exit 0 mpi 2 "${bench[@]}" --min-bandwidth 1e-6 --max-latency 1e7
 expect_exit 5 mpi 2 "${bench[@]}" -o all_reduce,barrier --min-bandwidth 1e6 --backend dt
 expect_match stderr "warning: all_reduce of 65536 bytes by dt: [0-9.e+-]+ GB/s, below --min-bandwidth 1000000"
-expect_equal "$(grep -c warning stderr)" 1 "warnings: a barrier has no bandwidth"
+expect_equal "$(grep -c "warning: " stderr)" 1 "warnings: a barrier has no bandwidth"
 expect_exit 5 mpi 2 "${bench[@]}" -b 16 --max-latency 0.001
 expect_match stderr "warning: all_reduce of 16 bytes by mpi: [0-9.e+-]+ us, above --max-latency 0.001"
 expect_exit 5 mpi 2 "${bench[@]}" "${lenient[@]}" --pairs --min-bandwidth 1e6 --max-latency 0.001
@@ -63,4 +63,4 @@ expect_match stderr "warning: link by mpi .*: [0-9.e+-]+ GB/s, below --min-bandw
 expect_exit 0 mpi 1 env NCCL_IB_HCA=mlx5_0 "${bench[@]}" -o barrier : -n 1 env NCCL_IB_HCA=mlx5_1 "${bench[@]}" -o barrier
 expect_match stdout "^# environment .*NCCL_IB_HCA=mlx5_0"
 expect_match stderr "warning: NCCL_IB_HCA differs: 'mlx5_0' on $host \(rank 0\), 'mlx5_1' on $host \(rank 1\); "
-expect_equal "$(grep -c warning stderr)" 1 "warnings"
+expect_equal "$(grep -c "warning: " stderr)" 1 "warnings"
