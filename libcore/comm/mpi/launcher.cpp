@@ -99,14 +99,16 @@ bool would_not_start() {
 
 Error launcher_mismatch(const std::string& to_work_alone) {
   const Launching& ours = launching();
+  std::string library = library_version();
+  library.resize(std::min(library.size(), library.find(',')));  // Open MPI's goes on with its packager
   if (!is_under_srun()) {
     return Error(ErrorKind::environment, "a launcher of another MPI started this process",
-                 fmt::format("use the {} of {}", ours.command, library_version()));
+                 fmt::format("use the {} of {}", ours.command, library));
   }
   std::string remedy = fmt::format(
       "{} needs srun {}{} (srun --mpi=list shows what this Slurm supports), or start the ranks with its {}",
-      library_version(), ours.srun_option,
-      ours.srun_needs.empty() ? "" : fmt::format(", and {}", ours.srun_needs), ours.command);
+      library, ours.srun_option, ours.srun_needs.empty() ? "" : fmt::format(", and {}", ours.srun_needs),
+      ours.command);
   if (!to_work_alone.empty()) remedy += "; to run each task alone, give " + to_work_alone;
   return Error(ErrorKind::environment,
                fmt::format("srun started {} tasks, but MPI sees each as a job of one rank", num_srun_tasks()),

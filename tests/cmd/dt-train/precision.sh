@@ -42,7 +42,7 @@ for steps in 7 20; do
 done
 expect_same_model whole parts
 expect_exit 0 dt-checkpoint show "$(dt-checkpoint latest whole)"
-expect_match stdout "bf16, multiplied in"
+expect_match stdout "bf16, matmul"
 expect_exit 0 train parts --quiet --steps 25 --precision fp32 --schedule constant --warmup-steps 0
 near "$(value loss parts)" "$(value loss whole)" 0.5
 expect_exit 0 dt-train --eval-only --quiet --json --data shards --sequence-length 32 --run whole --precision bf16 --threads 1
@@ -51,7 +51,7 @@ near "$(sed -nE 's/.*"val_loss":([^,]+),.*/\1/p' stdout)" "$(validation whole)" 
 # The choice of the multiply is told, kept, and can be made.
 expect_exit 0 train chosen --steps 2 --precision bf16 --matmul fp32
 expect_exit 0 dt-checkpoint show "$(dt-checkpoint latest chosen)"
-expect_match stdout "multiplied in fp32"
+expect_match stdout "matmul fp32"
 expect_exit 0 train chosen --steps 4 --precision bf16 --matmul auto
 if grep -qs avx512_bf16 /proc/cpuinfo; then
   expect_match stderr "bf16 matrix products use fp32, as earlier in this run"
@@ -65,7 +65,7 @@ fi
 if grep -qs amx_bf16 /proc/cpuinfo; then
   expect_exit 0 train tiles --steps 2 --precision bf16 --matmul amx
   expect_exit 0 dt-checkpoint show "$(dt-checkpoint latest tiles)"
-  expect_match stdout "multiplied in amx"
+  expect_match stdout "matmul amx"
   # A kernel that keeps its tiles to itself: bf16 uses other arithmetic, and says so; asked for by name, they are an error.
   refused=$DT_BUILD/lib/librefused_tiles.so
   LD_PRELOAD=$refused expect_exit 0 train refused --steps 2 --precision bf16

@@ -52,7 +52,7 @@ while IFS='|' read -r message first other; do
 done <<'WAYS'
 disagree about --tp: '1'.* '2'|--tp 1|--tp 2
 disagree about --tp: '2'.* '1'|--tp 2|--pp 2
---tp 4: a model of 4 ranks, and there are 3; --tp 2 would do|--tp 2|--tp 4
+this layout needs 4 ranks .tp 4.; 3 were started; use --tp 2, or start 4 ranks|--tp 2|--tp 4
 disagree about --sequence-parallel|--tp 2|--tp 2 --sequence-parallel
 disagree about --tp-overlap-chunks|--tp 2|--tp 2 --tp-overlap-chunks 2
 disagree about --placement|--tp 2|--tp 2 --placement launcher
