@@ -72,7 +72,7 @@ done
 # refused COMMAND...: data whose ids mean something else.
 refused() {
   expect_exit 3 "$@" --data bytes --model model.json
-  expect_match stderr 'data and model have different tokens: token [0-9]+ is ".*" in .*, and ".*" in bytes/tokenizer.json'
+  expect_match stderr 'data and model have different tokens: token [0-9]+ is ".*" in .* and ".*" in bytes/tokenizer.json'
   expect_match stderr 'dt-shard-data --tokenizer'
   expect_absent other
 }
@@ -84,7 +84,7 @@ refused dt-train --eval-only --sequence-length 32 --init-from merged
 cp -r merged more
 sed -i 's/<|begin_of_text|>/<|my_token|>/' more/tokenizer.json
 expect_exit 3 train other --model model.json --init-from more --steps 1
-expect_match stderr 'is "<.my_token.>" in more/tokenizer.json, and "<.begin_of_text.>" in shards/tokenizer.json'
+expect_match stderr 'is "<.my_token.>" in more/tokenizer.json and "<.begin_of_text.>" in shards/tokenizer.json'
 echo '{"model": {"type": "Unigram"}}' >more/tokenizer.json
 expect_exit 0 train unigram --model model.json --init-from more --steps 1
 expect_match stderr 'cannot check whether model and data have the same tokens: more/tokenizer.json: .*Unigram'
