@@ -59,5 +59,5 @@ expect_match stderr 'allowed: all, node, 1, 2, 4'
 expect_exit 2 train_as threads=4 bad --steps 1 --zero-group 2
 expect_match stderr 'zero-group needs --zero'
 expect_exit 2 train_as threads=4 bad --steps 1 --zero 1 --zero-group some
-expect_match stderr '^dt-train: error: --zero-group some: '
+expect_match stderr '^dt-train: error: --zero-group some is not a divisor'
 expect_absent bad
