@@ -45,7 +45,7 @@ int run(const Options& options, Console& console) {
   for (const WritingCommand& candidate : writing) {
     if (command == candidate.command) return run_writing(candidate, options, console);
   }
-  throw Error(ErrorKind::internal, fmt::format("command '{}' is not implemented", name_of(command)));
+  throw Error(ErrorKind::internal, fmt::format("no function runs the command '{}'", name_of(command)));
 }
 
 }  // namespace dt::checkpoint_tool
