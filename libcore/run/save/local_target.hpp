@@ -37,6 +37,9 @@ class LocalTarget : public SaveTarget {
   fs::path begin(const checkpoint::Manifest& header) override;
   /// Sends the copy. A failed copy does not fail the save.
   void finish_shard(const std::function<void()>& check) override;
+  void check_run_in_place() const override {
+    if (alive_ != nullptr) alive_->check_still_held();
+  }
   int num_committers() const override { return nodes_.size(); }
   bool is_committer() const override { return is_leader_; }
   bool keeps_writer_manifests(int) const override { return true; }

@@ -52,6 +52,9 @@ class SaveTarget {
   /// if the save has been cancelled.
   /// Errors: environment.
   virtual void finish_shard(const std::function<void()>& check) = 0;
+  /// Throws if the run directory was moved or replaced since this job began, as far as this rank can tell.
+  /// Errors: environment.
+  virtual void check_run_in_place() const = 0;
   /// Return how many ranks commit, and whether this rank does.
   virtual int num_committers() const = 0;
   virtual bool is_committer() const = 0;

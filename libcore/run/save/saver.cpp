@@ -1,6 +1,7 @@
 #include "run/save/saver.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 
 #include "base/error.hpp"
@@ -148,12 +149,16 @@ void Saver::join() {
   const double timeout_s = ranks_.world.engine().timeout();
   const std::chrono::duration<double> round(timeout_s > 0 ? std::min(longest_round_s, of_timeout * timeout_s)
                                                           : longest_round_s);
-  for (std::int64_t busy = 1; busy > 0;) {
+  std::int64_t num_busy = 1, num_failed = 0;
+  while (num_busy > 0) {
     const bool is_done = !task_.valid() || task_.wait_for(round) == std::future_status::ready;
-    busy = is_done ? 0 : 1;
-    comm::all_reduce_sum(ranks_.world, {&busy, 1});
+    std::array<std::int64_t, 2> counts = {is_done ? 0 : 1, is_done && has_failed_ ? 1 : 0};
+    comm::all_reduce_sum(ranks_.world, counts);
+    num_busy = counts[0];
+    num_failed = counts[1];
   }
-  comm::run_collectively(ranks_.world, [this] {
+  comm::run_collectively(ranks_.world, [&] {
+    if (num_failed > 0) target_->check_run_in_place();  // explains what the tasks met
     if (task_.valid()) task_.get();
   });
 }

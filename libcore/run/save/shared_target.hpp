@@ -36,6 +36,9 @@ class SharedTarget : public SaveTarget {
 
   fs::path begin(const checkpoint::Manifest& header) override;
   void finish_shard(const std::function<void()>&) override {}
+  void check_run_in_place() const override {
+    if (alive_ != nullptr) alive_->check_still_held();
+  }
   int num_committers() const override { return 1; }
   bool is_committer() const override { return ranks_.is_root(); }
   bool keeps_writer_manifests(int num_writers) const override {
