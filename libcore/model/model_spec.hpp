@@ -13,6 +13,11 @@
 namespace dt::model {
 
 enum class Norm { layer_norm, rms_norm };
+/// The places of a block's norms: on the input of each branch, on its output before the residual is
+/// added, or on both.
+enum class NormPlacement { before, after, around };
+/// The norm of queries and keys: none, one over each head's features, or one over all heads'.
+enum class QkNorm { none, per_head, full_width };
 enum class Position { learned, rotary };
 
 /// A setting that each layer has: one value for all layers, or one for each.
@@ -44,7 +49,8 @@ class PerLayer {
 struct AttentionSpec {
   /// The most keys that a token sees, its own included. Absent: all before it.
   std::optional<std::int64_t> window{};
-  kernels::RotaryFrequencies rotary{};  // if the model has rotary positions
+  bool is_rotary = true;  // the layer rotates queries and keys, if the model has rotary positions
+  kernels::RotaryFrequencies rotary{};  // if it does
 
   bool operator==(const AttentionSpec&) const = default;
 };
@@ -78,13 +84,26 @@ struct ModelSpec {
   std::int64_t max_positions = 0;
   Norm norm = Norm::layer_norm;
   double norm_eps = 1e-5;
+  bool norm_bias = true;              // layer norms have biases
+  bool norm_weight_plus_one = false;  // norms multiply by 1 + weight
+  NormPlacement norm_placement = NormPlacement::before;
+  QkNorm qk_norm = QkNorm::none;
+  /// Both branches of a block read its input: y = x + attention(norm(x)) + mlp(norm(x)).
+  bool parallel_branches = false;
+  bool shared_norm = false;  // one norm serves both branches; only with parallel_branches
   Position position = Position::learned;
   PerLayer<AttentionSpec> attention;
   PerLayer<const FeedForwardKind*> feed_forward = &gelu_mlp();
   bool qkv_bias = true;
   bool attention_output_bias = true;
   bool mlp_bias = true;
-  bool tied = true;  // the head shares the token embedding
+  std::optional<double> score_scale{};    // factor of attention scores; absent: 1/√head_dim
+  std::optional<double> score_softcap{};  // scores become cap · tanh(score / cap), before the mask
+  double embedding_scale = 1;             // factor of the token embedding's output
+  double residual_scale = 1;              // factor of each branch before it is added
+  double logit_scale = 1;                 // factor of logits
+  std::optional<double> logit_softcap{};  // logits become cap · tanh(logit / cap), after their scale
+  bool tied = true;                       // the head shares the token embedding
   double init_std = 0.02;
   bool scaled_residual_init =
       true;  // output projections start with init_std / √(2·layers) (Radford et al. 2019, 2.3)
