@@ -7,50 +7,65 @@
 
 namespace dt::kernels {
 
-void gelu(const Context& context, const Tensor& x_RF, const Tensor& y_RF) {
-  check_rank("gelu", "x_RF", x_RF, 2);
-  const std::int64_t R = x_RF.dim(0), F = x_RF.dim(1);
-  const DType dtype = x_RF.dtype();
-  check_tensor("gelu", "y_RF", y_RF, dtype, {R, F});
-  static constexpr Implementations<decltype(gelu)> implementations{
-      reference::gelu<double>, reference::gelu<float>, cpu::gelu, &GpuKernels::gelu};
-  select_kernel(implementations, context, "gelu", x_RF.dtype())(context, x_RF, y_RF);
+namespace {
+
+void check_plain(const char* kernel, Activation f) {
+  DT_CHECK(f != Activation::silu, "{}: silu only gates", kernel);
+}
+void check_gating(const char* kernel, Activation f) {
+  DT_CHECK(f == Activation::gelu || f == Activation::silu, "{}: activation {} gates no kernel", kernel,
+           static_cast<int>(f));
 }
 
-void gelu_backward(const Context& context, const Tensor& dy_RF, const Tensor& x_RF, const Tensor& dx_RF) {
-  check_rank("gelu_backward", "dy_RF", dy_RF, 2);
+}  // namespace
+
+void activation(const Context& context, Activation f, const Tensor& x_RF, const Tensor& y_RF) {
+  check_plain("activation", f);
+  check_rank("activation", "x_RF", x_RF, 2);
+  check_tensor("activation", "y_RF", y_RF, x_RF.dtype(), {x_RF.dim(0), x_RF.dim(1)});
+  static constexpr Implementations<decltype(activation)> implementations{
+      reference::activation<double>, reference::activation<float>, cpu::activation, &GpuKernels::activation};
+  select_kernel(implementations, context, "activation", x_RF.dtype())(context, f, x_RF, y_RF);
+}
+
+void activation_backward(const Context& context, Activation f, const Tensor& dy_RF, const Tensor& x_RF,
+                         const Tensor& dx_RF) {
+  check_plain("activation_backward", f);
+  check_rank("activation_backward", "dy_RF", dy_RF, 2);
   const std::int64_t R = dy_RF.dim(0), F = dy_RF.dim(1);
   const DType dtype = dy_RF.dtype();
-  check_tensor("gelu_backward", "x_RF", x_RF, dtype, {R, F});
-  check_tensor("gelu_backward", "dx_RF", dx_RF, dtype, {R, F});
-  static constexpr Implementations<decltype(gelu_backward)> implementations{
-      reference::gelu_backward<double>, reference::gelu_backward<float>, cpu::gelu_backward,
-      &GpuKernels::gelu_backward};
-  select_kernel(implementations, context, "gelu_backward", dy_RF.dtype())(context, dy_RF, x_RF, dx_RF);
+  check_tensor("activation_backward", "x_RF", x_RF, dtype, {R, F});
+  check_tensor("activation_backward", "dx_RF", dx_RF, dtype, {R, F});
+  static constexpr Implementations<decltype(activation_backward)> implementations{
+      reference::activation_backward<double>, reference::activation_backward<float>, cpu::activation_backward,
+      &GpuKernels::activation_backward};
+  select_kernel(implementations, context, "activation_backward", dtype)(context, f, dy_RF, x_RF, dx_RF);
 }
 
-void swiglu(const Context& context, const Tensor& gate_up_RG, const Tensor& y_RF) {
-  check_rank("swiglu", "y_RF", y_RF, 2);
+void gated_activation(const Context& context, Activation f, const Tensor& gate_up_RG, const Tensor& y_RF) {
+  check_gating("gated_activation", f);
+  check_rank("gated_activation", "y_RF", y_RF, 2);
   const std::int64_t R = y_RF.dim(0), F = y_RF.dim(1);
-  const DType dtype = y_RF.dtype();
-  check_tensor("swiglu", "gate_up_RG", gate_up_RG, dtype, {R, 2 * F});
-  static constexpr Implementations<decltype(swiglu)> implementations{
-      reference::swiglu<double>, reference::swiglu<float>, cpu::swiglu, &GpuKernels::swiglu};
-  select_kernel(implementations, context, "swiglu", y_RF.dtype())(context, gate_up_RG, y_RF);
+  check_tensor("gated_activation", "gate_up_RG", gate_up_RG, y_RF.dtype(), {R, 2 * F});
+  static constexpr Implementations<decltype(gated_activation)> implementations{
+      reference::gated_activation<double>, reference::gated_activation<float>, cpu::gated_activation,
+      &GpuKernels::gated_activation};
+  select_kernel(implementations, context, "gated_activation", y_RF.dtype())(context, f, gate_up_RG, y_RF);
 }
 
-void swiglu_backward(const Context& context, const Tensor& dy_RF, const Tensor& gate_up_RG,
-                     const Tensor& dgate_up_RG) {
-  check_rank("swiglu_backward", "dy_RF", dy_RF, 2);
+void gated_activation_backward(const Context& context, Activation f, const Tensor& dy_RF,
+                               const Tensor& gate_up_RG, const Tensor& dgate_up_RG) {
+  check_gating("gated_activation_backward", f);
+  check_rank("gated_activation_backward", "dy_RF", dy_RF, 2);
   const std::int64_t R = dy_RF.dim(0), F = dy_RF.dim(1);
   const DType dtype = dy_RF.dtype();
-  check_tensor("swiglu_backward", "gate_up_RG", gate_up_RG, dtype, {R, 2 * F});
-  check_tensor("swiglu_backward", "dgate_up_RG", dgate_up_RG, dtype, {R, 2 * F});
-  static constexpr Implementations<decltype(swiglu_backward)> implementations{
-      reference::swiglu_backward<double>, reference::swiglu_backward<float>, cpu::swiglu_backward,
-      &GpuKernels::swiglu_backward};
-  select_kernel(implementations, context, "swiglu_backward", dy_RF.dtype())(context, dy_RF, gate_up_RG,
-                                                                            dgate_up_RG);
+  check_tensor("gated_activation_backward", "gate_up_RG", gate_up_RG, dtype, {R, 2 * F});
+  check_tensor("gated_activation_backward", "dgate_up_RG", dgate_up_RG, dtype, {R, 2 * F});
+  static constexpr Implementations<decltype(gated_activation_backward)> implementations{
+      reference::gated_activation_backward<double>, reference::gated_activation_backward<float>,
+      cpu::gated_activation_backward, &GpuKernels::gated_activation_backward};
+  select_kernel(implementations, context, "gated_activation_backward", dtype)(context, f, dy_RF, gate_up_RG,
+                                                                              dgate_up_RG);
 }
 
 }  // namespace dt::kernels

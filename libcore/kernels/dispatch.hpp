@@ -33,10 +33,10 @@ namespace dt::kernels {
   KERNEL(matmul_library)                       \
   KERNEL(matmul_algorithms)                    \
   /* activation */                             \
-  KERNEL(gelu)                                 \
-  KERNEL(gelu_backward)                        \
-  KERNEL(swiglu)                               \
-  KERNEL(swiglu_backward)                      \
+  KERNEL(activation)                           \
+  KERNEL(activation_backward)                  \
+  KERNEL(gated_activation)                     \
+  KERNEL(gated_activation_backward)            \
   /* attention */                              \
   KERNEL(attention)                            \
   KERNEL(attention_backward)                   \

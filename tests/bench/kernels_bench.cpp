@@ -110,23 +110,29 @@ void rms_norm_backward(benchmark::State& state, DType dtype) {
 void gelu(benchmark::State& state, DType dtype) {
   Bench b(dtype);
   const Tensor x = b.elements({N, F}), y = b.elements({N, F});
-  measure_bytes(state, b.bytes(2.0 * N * F), [&](const Context& c) { kernels::gelu(c, x, y); });
+  measure_bytes(state, b.bytes(2.0 * N * F),
+                [&](const Context& c) { kernels::activation(c, kernels::Activation::gelu, x, y); });
 }
 void gelu_backward(benchmark::State& state, DType dtype) {
   Bench b(dtype);
   const Tensor dy = b.elements({N, F}), x = b.elements({N, F});
-  measure_bytes(state, b.bytes(3.0 * N * F), [&](const Context& c) { kernels::gelu_backward(c, dy, x, x); });
+  measure_bytes(state, b.bytes(3.0 * N * F), [&](const Context& c) {
+    kernels::activation_backward(c, kernels::Activation::gelu, dy, x, x);
+  });
 }
 void swiglu(benchmark::State& state, DType dtype) {
   Bench b(dtype);
   const Tensor gate_up = b.elements({N, 2 * F}), y = b.elements({N, F});
-  measure_bytes(state, b.bytes(3.0 * N * F), [&](const Context& c) { kernels::swiglu(c, gate_up, y); });
+  measure_bytes(state, b.bytes(3.0 * N * F), [&](const Context& c) {
+    kernels::gated_activation(c, kernels::Activation::silu, gate_up, y);
+  });
 }
 void swiglu_backward(benchmark::State& state, DType dtype) {
   Bench b(dtype);
   const Tensor gate_up = b.elements({N, 2 * F}), dy = b.elements({N, F});
-  measure_bytes(state, b.bytes(5.0 * N * F),
-                [&](const Context& c) { kernels::swiglu_backward(c, dy, gate_up, gate_up); });
+  measure_bytes(state, b.bytes(5.0 * N * F), [&](const Context& c) {
+    kernels::gated_activation_backward(c, kernels::Activation::silu, dy, gate_up, gate_up);
+  });
 }
 
 void embedding(benchmark::State& state, DType dtype) {

@@ -85,14 +85,17 @@ void of_norms(const Context& context, Rates& rates) {
 
 void of_activations(const Context& context, Rates& rates) {
   const Tensor x = rates.like_rows(F), y = rates.like_rows(F);
-  rates.of("gelu", 4 * F, [=, &context] { kernels::gelu(context, x, y); });
+  rates.of("gelu", 4 * F, [=, &context] { kernels::activation(context, kernels::Activation::gelu, x, y); });
   const Tensor dy = rates.like_rows(F), up = rates.like_rows(F);
-  rates.of("gelu_backward", 6 * F, [=, &context] { kernels::gelu_backward(context, dy, up, up); });
+  rates.of("gelu_backward", 6 * F,
+           [=, &context] { kernels::activation_backward(context, kernels::Activation::gelu, dy, up, up); });
   const Tensor both = rates.like_rows(2 * F), hidden = rates.like_rows(F);
-  rates.of("swiglu", 6 * F, [=, &context] { kernels::swiglu(context, both, hidden); });
+  rates.of("swiglu", 6 * F,
+           [=, &context] { kernels::gated_activation(context, kernels::Activation::silu, both, hidden); });
   const Tensor dhidden = rates.like_rows(F), dboth = rates.like_rows(2 * F);
-  rates.of("swiglu_backward", 10 * F,
-           [=, &context] { kernels::swiglu_backward(context, dhidden, dboth, dboth); });
+  rates.of("swiglu_backward", 10 * F, [=, &context] {
+    kernels::gated_activation_backward(context, kernels::Activation::silu, dhidden, dboth, dboth);
+  });
 }
 
 void of_heads(const Context& context, Rates& rates) {

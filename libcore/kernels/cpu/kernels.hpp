@@ -25,10 +25,10 @@ decltype(kernels::layer_norm_backward) layer_norm_backward;
 decltype(kernels::rms_norm) rms_norm;
 decltype(kernels::rms_norm_backward) rms_norm_backward;
 
-decltype(kernels::gelu) gelu;
-decltype(kernels::gelu_backward) gelu_backward;
-decltype(kernels::swiglu) swiglu;
-decltype(kernels::swiglu_backward) swiglu_backward;
+decltype(kernels::activation) activation;
+decltype(kernels::activation_backward) activation_backward;
+decltype(kernels::gated_activation) gated_activation;
+decltype(kernels::gated_activation_backward) gated_activation_backward;
 
 decltype(kernels::attention) attention;
 decltype(kernels::attention_backward) attention_backward;

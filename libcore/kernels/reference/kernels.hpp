@@ -14,14 +14,15 @@ namespace dt::kernels::reference {
 
 // activation.hpp
 template <class T>
-void gelu(const Context&, const Tensor& x_RF, const Tensor& y_RF);
+void activation(const Context&, Activation f, const Tensor& x_RF, const Tensor& y_RF);
 template <class T>
-void gelu_backward(const Context&, const Tensor& dy_RF, const Tensor& x_RF, const Tensor& dx_RF);
+void activation_backward(const Context&, Activation f, const Tensor& dy_RF, const Tensor& x_RF,
+                         const Tensor& dx_RF);
 template <class T>
-void swiglu(const Context&, const Tensor& gate_up_RG, const Tensor& y_RF);
+void gated_activation(const Context&, Activation f, const Tensor& gate_up_RG, const Tensor& y_RF);
 template <class T>
-void swiglu_backward(const Context&, const Tensor& dy_RF, const Tensor& gate_up_RG,
-                     const Tensor& dgate_up_RG);
+void gated_activation_backward(const Context&, Activation f, const Tensor& dy_RF, const Tensor& gate_up_RG,
+                               const Tensor& dgate_up_RG);
 
 // attention.hpp
 template <class T>

@@ -11,7 +11,7 @@ namespace {
 
 class MlpKind final : public FeedForwardKind {
  public:
-  constexpr explicit MlpKind(const Activation& activation) : activation_(activation) {}
+  constexpr explicit MlpKind(MlpActivation activation) : activation_(activation) {}
 
   std::vector<ParamSpec> parameters(const ModelSpec& s) const override {
     const bool gated = activation_.gated;
@@ -45,23 +45,44 @@ class MlpKind final : public FeedForwardKind {
   }
 
  private:
-  const Activation& activation_;
+  MlpActivation activation_;
 };
 
 }  // namespace
 
+using enum kernels::Activation;
 const FeedForwardKind& gelu_mlp() {
-  static constexpr Activation gelu{false, kernels::gelu, kernels::gelu_backward};
-  static constexpr MlpKind kind(gelu);
+  static constexpr MlpKind kind({gelu, false});
   return kind;
 }
 const FeedForwardKind& swiglu_mlp() {
-  static constexpr Activation swiglu{true, kernels::swiglu, kernels::swiglu_backward};
-  static constexpr MlpKind kind(swiglu);
+  static constexpr MlpKind kind({silu, true});
+  return kind;
+}
+const FeedForwardKind& geglu_mlp() {
+  static constexpr MlpKind kind({gelu, true});
+  return kind;
+}
+const FeedForwardKind& gelu_erf_mlp() {
+  static constexpr MlpKind kind({gelu_erf, false});
+  return kind;
+}
+const FeedForwardKind& relu2_mlp() {
+  static constexpr MlpKind kind({relu2, false});
   return kind;
 }
 
-MlpLayer::MlpLayer(const Activation& activation, const ModelSpec& shard, DType dtype,
+void MlpActivation::forward(const Context& context, const Tensor& x_RG, const Tensor& y_RF) const {
+  (gated ? kernels::gated_activation : kernels::activation)(context, function, x_RG, y_RF);
+}
+
+void MlpActivation::backward(const Context& context, const Tensor& dy_RF, const Tensor& x_RG,
+                             const Tensor& dx_RG) const {
+  (gated ? kernels::gated_activation_backward : kernels::activation_backward)(context, function, dy_RF, x_RG,
+                                                                              dx_RG);
+}
+
+MlpLayer::MlpLayer(MlpActivation activation, const ModelSpec& shard, DType dtype,
                    const TensorParallelOps& ops)
     : activation_(activation), bias_(shard.mlp_bias), features_(shard.mlp_hidden), dtype_(dtype), ops_(ops) {}
 

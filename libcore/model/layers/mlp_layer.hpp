@@ -8,11 +8,20 @@
 
 namespace dt::model {
 
+/// A gate, an up and a down projection: down(gelu(gate) · up), with gelu by tanh.
+const FeedForwardKind& geglu_mlp();
+/// An up and a down projection, with gelu by the error function between them.
+const FeedForwardKind& gelu_erf_mlp();
+/// An up and a down projection, with the square of the positive part between them.
+const FeedForwardKind& relu2_mlp();
+
 /// The function between the projections.
-struct Activation {
-  bool gated;  // its input is a gate half and an up half
-  decltype(kernels::gelu)* forward;
-  decltype(kernels::gelu_backward)* backward;
+struct MlpActivation {
+  kernels::Activation function;
+  bool gated;  // its input is a gate half, to which the function applies, and an up half
+
+  void forward(const Context& context, const Tensor& x_RG, const Tensor& y_RF) const;
+  void backward(const Context& context, const Tensor& dy_RF, const Tensor& x_RG, const Tensor& dx_RG) const;
 };
 
 /// Parameters: gate weight (gated only), up weight, their biases if the model has them, down
@@ -28,7 +37,7 @@ class MlpLayer final : public FeedForward {
   /// rows, they are all rows.
   static std::int64_t backward_rows(Device device, std::int64_t rows);
 
-  MlpLayer(const Activation& activation, const ModelSpec& shard, DType dtype, const TensorParallelOps& ops);
+  MlpLayer(MlpActivation activation, const ModelSpec& shard, DType dtype, const TensorParallelOps& ops);
   std::size_t num_params() const override { return (bias_ ? 2 : 1) * (activation_.gated ? 3 : 2); }
   Saved saved(BumpAllocator& memory, BumpAllocator& recomputed, std::int64_t rows) const override;
   std::size_t scratch_bytes(Device device, std::int64_t rows) const override;
@@ -50,7 +59,7 @@ class MlpLayer final : public FeedForward {
   };
   Params params(std::span<const Tensor> tensors) const;
 
-  const Activation& activation_;
+  MlpActivation activation_;
   bool bias_;
   std::int64_t features_;  // F
   DType dtype_;
