@@ -128,7 +128,15 @@ class Exporter {
       if (item.layout.transposed) {
         mover_.copy_transposed(item.kind, part, shape, dtype, row, item.layout.shape[1], put);
       } else {
-        mover_.copy(item.kind, part, shape, dtype, row * (shape.numel() / shape[0]), put);
+        const model::StackedRows rows{row, shape[0], item.layout.shape[0], item.layout.groups};
+        const auto row_bytes = storage_bytes(dtype, shape.numel() / shape[0]);
+        mover_.copy(item.kind, part, shape, dtype, 0,
+                    [=](std::uint64_t offset, std::span<const std::byte> bytes) {
+                      rows.for_runs(row_bytes, offset, bytes.size(),
+                                    [&](std::uint64_t at, std::size_t done, std::size_t n) {
+                                      put(at, bytes.subspan(done, n));
+                                    });
+                    });
       }
       row += shape[0];
     }

@@ -110,7 +110,7 @@ void HfFolder::read_end_of_text() {
 }
 
 void HfFolder::untie_where_heads_differ() {
-  const auto head = tensors_.find(model::hf_head_name);
+  const auto head = tensors_.find(model::hf_head_name(spec_));
   const std::vector<model::HfTensor> all = model::hf_tensors(spec_);
   const auto table = std::find_if(all.begin(), all.end(), [](const model::HfTensor& t) {
     return t.params.front() == "embedding.token.weight";
@@ -158,7 +158,9 @@ void HfFolder::locate(const model::HfTensor& wanted, const model::ParameterTable
   std::int64_t row = 0;
   for (const std::string& part : wanted.params) {
     const Shape& shape = table.params()[static_cast<std::size_t>(table.find(part))].shape;
-    locations_[part] = {found.file, found.tensor, shape, row, wanted.transposed};
+    const std::int64_t stacked = wanted.transposed ? wanted.shape[1] : wanted.shape[0];
+    locations_[part] = {
+        found.file, found.tensor, shape, {row, shape[0], stacked, wanted.groups}, wanted.transposed};
     row += shape[0];
   }
 }
@@ -176,7 +178,7 @@ std::vector<std::byte> HfFolder::read_transposed(const ParameterLocation& place,
   for (std::size_t first = 0; first < columns; first += tile) {
     const std::size_t count = std::min(tile, columns - first);
     for (std::size_t j = 0; j < count; ++j) {
-      const std::size_t at = (first + j) * stacked + static_cast<std::size_t>(place.row + first_row);
+      const std::size_t at = (first + j) * stacked + static_cast<std::size_t>(place.rows.at(first_row));
       place.file->read(*place.tensor, at * bytes, std::span(strip).subspan(j * rows * bytes, rows * bytes));
     }
     for (std::size_t i = 0; i < rows; ++i) {
@@ -218,10 +220,12 @@ void HfFolder::read(const std::string& param, const Piece& wanted, const Tensor&
   }
   const std::uint64_t payload = storage_bytes(dtype, place.shape.numel());
   const std::uint64_t row_bytes = payload / static_cast<std::uint64_t>(place.shape[0]);
-  const std::uint64_t begin = static_cast<std::uint64_t>(place.row) * row_bytes;
   std::vector<std::byte> buffer;
   const auto load = [&](std::uint64_t block, std::span<std::byte> bytes) {
-    place.file->read(*place.tensor, begin + block * digest_block_bytes, bytes);
+    place.rows.for_runs(row_bytes, block * digest_block_bytes, bytes.size(),
+                        [&](std::uint64_t at, std::size_t done, std::size_t count) {
+                          place.file->read(*place.tensor, at, bytes.subspan(done, count));
+                        });
   };
   checkpoint::copy_ranges(runs, dtype, payload, load, out, buffer);
 }

@@ -36,12 +36,12 @@ class HfFolder : public WeightSource {
   void read(const std::string& param, const Piece& wanted, const Tensor& out) const override;
 
  private:
-  /// The place of a parameter: rows [row, row + shape[0]) of a stacked tensor.
+  /// The place of a parameter: rows of a stacked tensor.
   struct ParameterLocation {
     const SafetensorsFile* file;
     const SafeTensor* tensor;
     Shape shape;
-    std::int64_t row;
+    model::StackedRows rows;
     bool transposed;
   };
   struct FileTensor {

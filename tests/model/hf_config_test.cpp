@@ -1,8 +1,9 @@
+#include "model/hf/hf_config.hpp"
+
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
-#include "model/hf/hf_config.hpp"
 #include "model/hf_configs.hpp"
 
 using namespace dt;
@@ -251,8 +252,8 @@ TEST_CASE("settings that dt does not compute are refused by file, key, value and
       {with(gpt2_config(), "quantization_config", {{"bits", 4}}), "quantization_config", "{\"bits\":4}",
        "null"},
       {with(llama_config(), "hidden_act", "gelu"), "hidden_act", "\"gelu\"", "\"silu\""},
-      {with(llama_config(), "rope_scaling", with(llama3_scaling(), "rope_type", "longrope")),
-       "rope_scaling.rope_type", "\"longrope\"", "\"default\", \"linear\", \"llama3\""},
+      {with(llama_config(), "rope_scaling", with(llama3_scaling(), "rope_type", "proportional")),
+       "rope_scaling.rope_type", "\"proportional\"", "\"default\", \"linear\", \"llama3\""},
       {with(llama_config(), "rope_scaling", {{"type", "dynamic"}, {"factor", 2}}), "rope_scaling.type",
        "\"dynamic\"", "\"default\""},
       {with(llama_config(), "rope_scaling", with(llama3_scaling(), "type", "linear")), "rope_scaling.type",
@@ -276,8 +277,8 @@ TEST_CASE("settings that dt does not compute are refused by file, key, value and
        "true, false"},
       {with(like_llama("qwen2"), "attention_bias", false), "attention_bias", "false", "true"},
       {with(llama_config(), "rope_scaling", "yarn"), "rope_scaling", "\"yarn\"", "an object"},
-      {with(llama_config(), "rope_parameters", {{"rope_type", "yarn"}}), "rope_parameters.rope_type",
-       "\"yarn\"", "\"default\""},
+      {with(llama_config(), "rope_parameters", {{"rope_type", "axial"}}), "rope_parameters.rope_type",
+       "\"axial\"", "\"default\""},
       {with(llama_config(), "partial_rotary_factor", 0.5), "partial_rotary_factor", "0.5", "1.0"},
       {with(llama_config(), "model_type", "bert"), "model_type", "\"bert\"",
        "\"gpt2\", \"llama\", \"mistral\", \"qwen2\""},

@@ -9,6 +9,12 @@
 
 namespace dt::model::hf {
 
+namespace {
+
+constexpr double least = 1e-30, most = 1e30;  // numbers of fp32, as are their reciprocals
+
+}  // namespace
+
 Config::Config(const Json& json, std::string origin) : Config(json, std::move(origin), "") {}
 
 Config::Config(const Json& json, std::string origin, std::string prefix)
@@ -26,6 +32,12 @@ const Json& Config::value(const std::string& key) const {
 Config Config::nested(const std::string& key) const {
   if (!value(key).is_object()) refuse(key, "an object");
   return Config(value(key), origin_, path(key) + ".");
+}
+
+Config Config::without(const std::string& key) const {
+  Json rest = *json_;
+  rest.erase(key);
+  return Config(rest, origin_, prefix_);
 }
 
 void Config::refuse(const std::string& key, const std::string& allowed) const {
@@ -53,10 +65,20 @@ double Config::positive(const std::string& key) const {
 }
 double Config::positive_or(const std::string& key, double otherwise) const {
   if (!has(key)) return otherwise;
-  constexpr double least = 1e-30, most = 1e30;  // numbers of fp32, as are their reciprocals
   const double number = value(key).is_number() ? value(key).get<double>() : 0;
   if (!(number >= least && number <= most)) refuse(key, fmt::format("a number from {} to {}", least, most));
   return number;
+}
+std::vector<double> Config::positive_list(const std::string& key, std::int64_t count) const {
+  if (!has(key)) missing(key);
+  const auto is_usable = [](const Json& v) {
+    return v.is_number() && v.get<double>() >= least && v.get<double>() <= most;
+  };
+  const Json& list = value(key);
+  if (!list.is_array() || static_cast<std::int64_t>(list.size()) != count ||
+      !std::all_of(list.begin(), list.end(), is_usable))
+    refuse(key, fmt::format("a list of {} numbers from {} to {}", count, least, most));
+  return list.get<std::vector<double>>();
 }
 bool Config::flag_or(const std::string& key, bool otherwise) const {
   if (!has(key)) return otherwise;
@@ -111,8 +133,8 @@ void Config::require_each(const std::string& key, std::initializer_list<const ch
   }
   refuse(key, allowed + " for every layer");
 }
-std::vector<bool> Config::choices(const std::string& key, std::int64_t layers, const char* first,
-                                  const char* second) const {
+std::vector<bool> Config::choices(const std::string& key, std::int64_t layers, const Json& first,
+                                  const Json& second) const {
   std::vector<bool> is_first;
   for (const Json& v : value(key)) {
     if (v == first || v == second) is_first.push_back(v == first);
@@ -120,7 +142,7 @@ std::vector<bool> Config::choices(const std::string& key, std::int64_t layers, c
   if (value(key).is_array() && is_first.size() == value(key).size() &&
       static_cast<std::int64_t>(is_first.size()) == layers)
     return is_first;
-  refuse(key, fmt::format("\"{}\" or \"{}\" for each of {} layers", first, second, layers));
+  refuse(key, fmt::format("{} or {} for each of {} layers", first.dump(), second.dump(), layers));
 }
 
 std::int64_t Config::integer(const std::string& key, std::int64_t smallest) const {

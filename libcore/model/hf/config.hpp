@@ -25,6 +25,9 @@ class Config {
   const Json& value(const std::string& key) const;
   /// Returns a member that is an object. Errors within it name "key.member".
   Config nested(const std::string& key) const;
+  const Json& members() const { return *json_; }
+  /// Returns the members but one.
+  Config without(const std::string& key) const;
   const std::string& origin() const { return origin_; }
 
   [[noreturn]] void refuse(const std::string& key, const std::string& allowed) const;
@@ -36,6 +39,8 @@ class Config {
   std::int64_t count_or(const std::string& key, std::int64_t otherwise) const;
   double positive(const std::string& key) const;
   double positive_or(const std::string& key, double otherwise) const;
+  /// Returns a list of `count` positive numbers.
+  std::vector<double> positive_list(const std::string& key, std::int64_t count) const;
   bool flag_or(const std::string& key, bool otherwise) const;
   /// Returns token ids. The member may have none, one, or a list, such as Llama 3's end-of-text
   /// ids.
@@ -55,8 +60,8 @@ class Config {
   /// every layer.
   void require_each(const std::string& key, std::initializer_list<const char*> values) const;
   /// Reads a list with one of two settings for each layer. Returns whether each has the first.
-  std::vector<bool> choices(const std::string& key, std::int64_t layers, const char* first,
-                            const char* second) const;
+  std::vector<bool> choices(const std::string& key, std::int64_t layers, const Json& first,
+                            const Json& second) const;
 
  private:
   Config(const Json& json, std::string origin, std::string prefix);

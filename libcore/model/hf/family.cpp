@@ -9,7 +9,9 @@
 namespace dt::model::hf {
 
 std::span<const Family* const> families() {
-  static const std::array all{&gpt2, &llama, &mistral, &qwen2};
+  static const std::array all{&gpt2,        &llama,   &mistral,  &qwen2,     &qwen3,     &gemma2,
+                              &gemma3_text, &olmo2,   &olmo3,    &phi3,      &smollm3,   &granite,
+                              &glm4,        &cohere2, &gpt_neox, &ministral, &ministral3};
   return all;
 }
 

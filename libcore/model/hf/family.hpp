@@ -25,6 +25,10 @@ struct Names {
   std::span<const NameRule> rules;
   const char* base = "model.";  // prefix of every name but the head's; files of the bare base model lack it
   const char* layers = "layers.";  // prefix of a layer's number
+  /// A stacked tensor has the rows of each head's query, key and value together, head by head.
+  bool groups_by_head = false;
+  /// Files of a model that also sees images have the names with a prefix.
+  bool may_be_wrapped = false;
 };
 
 struct Family {
@@ -45,6 +49,7 @@ std::span<const Family* const> families();
 /// Returns null if there is none.
 const Family* find_family(const std::string& model_type);
 
-extern const Family gpt2, llama, mistral, qwen2;
+extern const Family gpt2, llama, mistral, qwen2, qwen3, gemma2, gemma3_text, olmo2, olmo3, phi3, smollm3,
+    granite, glm4, cohere2, gpt_neox, ministral, ministral3;
 
 }  // namespace dt::model::hf

@@ -46,6 +46,28 @@ std::string torch_dtype(DType dtype) {
   return std::string(name);
 }
 
+/// The models that also see images, and the family of the text model within.
+struct Wrapper {
+  const char* model_type;
+  const char* text_type;  // if the file does not say
+};
+constexpr Wrapper wrappers[] = {{"gemma3", "gemma3_text"}, {"mistral3", "mistral"}};
+
+/// Returns the configuration of the text model. Members that it lacks are the whole model's.
+Config text_config(const Config& config) {
+  for (const Wrapper& wrapper : wrappers) {
+    if (!config.has("model_type") || config.value("model_type") != wrapper.model_type) continue;
+    if (!config.has("text_config")) config.missing("text_config");
+    Json text = config.nested("text_config").members();
+    if (!text.contains("model_type")) text["model_type"] = wrapper.text_type;
+    for (const char* shared : {"tie_word_embeddings", "bos_token_id", "eos_token_id", "pad_token_id"}) {
+      if (!text.contains(shared) && config.has(shared)) text[shared] = config.value(shared);
+    }
+    return Config(text, config.origin() + ": text_config");
+  }
+  return config;
+}
+
 }  // namespace
 
 std::vector<std::int64_t> parse_generation_ends(std::string_view json, const std::string& origin) {
@@ -53,7 +75,7 @@ std::vector<std::int64_t> parse_generation_ends(std::string_view json, const std
 }
 
 ModelSpec parse_hf_config(std::string_view json, const std::string& origin) {
-  const Config config(parse_json_object(json, {origin}), origin);
+  const Config config = text_config(Config(parse_json_object(json, {origin}), origin));
   std::string allowed;
   for (const Family* family : hf::families()) {
     if (config.has("model_type") && config.value("model_type") == family->model_type) {

@@ -42,22 +42,45 @@ void append(HfTensor& tensor, const HfTensor& more) {
   tensor.params.push_back(more.params.front());
 }
 
-}  // namespace
+/// Adds the names in files of a model that also sees images: those of its checkpoints, and those of
+/// transformers 5.
+void add_wrapped_names(const Names& names, HfTensor& tensor) {
+  std::vector<std::string> plain = tensor.aliases;
+  plain.insert(plain.begin(), tensor.name);
+  for (const std::string& name : plain) {
+    tensor.aliases.push_back("language_model." + name);
+    if (name.starts_with(names.base))
+      tensor.aliases.push_back("model.language_model." + name.substr(std::string_view(names.base).size()));
+  }
+}
 
-std::vector<HfTensor> hf_tensors(const ModelSpec& spec) {
+const Names& names_of(const ModelSpec& spec) {
   const hf::Family* const family = hf::find_family(spec.family);
   DT_CHECK(family != nullptr, "no Hugging Face names for the family '{}'", spec.family);
-  const Names& names = family->names;
+  return family->names;
+}
+
+}  // namespace
+
+std::string hf_head_name(const ModelSpec& spec) {
+  return std::string(rule_for(names_of(spec), "head").theirs) + ".weight";
+}
+
+std::vector<HfTensor> hf_tensors(const ModelSpec& spec) {
+  const Names& names = names_of(spec);
   const ParameterTable table(spec);
   std::vector<HfTensor> tensors;
   for (const ParamSpec& param : table.params()) {
     HfTensor tensor = hf_tensor(names, param);
     // A tied table is one tensor with two names, and some programs keep the head's.
-    if (spec.tied && param.name == "embedding.token.weight") tensor.aliases.push_back(hf_head_name);
-    if (!tensors.empty() && tensors.back().name == tensor.name)
-      append(tensors.back(), tensor);
-    else
+    if (spec.tied && param.name == "embedding.token.weight") tensor.aliases.push_back(hf_head_name(spec));
+    if (names.may_be_wrapped) add_wrapped_names(names, tensor);
+    if (tensors.empty() || tensors.back().name != tensor.name) {
       tensors.push_back(std::move(tensor));
+      continue;
+    }
+    append(tensors.back(), tensor);
+    if (names.groups_by_head) tensors.back().groups = spec.query_heads;
   }
   for (HfTensor& tensor : tensors) {
     if (tensor.transposed) tensor.shape = Shape{tensor.shape[1], tensor.shape[0]};

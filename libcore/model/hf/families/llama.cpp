@@ -10,6 +10,7 @@ namespace {
 
 ModelSpec read(const Config& config) {
   ModelSpec s = read_llama_like(config);
+  require_silu(config);
   s.qkv_bias = s.attention_output_bias = config.flag_or("attention_bias", false);
   s.mlp_bias = config.flag_or("mlp_bias", false);
   return s;

@@ -1,73 +1,14 @@
 #include "model/hf/families/llama_like.hpp"
 
+#include <algorithm>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
 
 namespace dt::model::hf {
 
-using kernels::RotaryScaling;
-
-namespace {
-
-/// Returns nothing if the frequencies are not scaled.
-std::optional<RotaryScaling> read_rotary_scaling(const Config& rope) {
-  const std::string key = rope.has("rope_type") ? "rope_type" : "type";  // "type" is the older name
-  rope.require(key, {"default", "linear", "llama3"});
-  if (key == "rope_type" && rope.has("type")) rope.require("type", {rope.value(key)});
-  rope.require("partial_rotary_factor", {1.0});
-  if (!rope.has(key) || rope.value(key) == "default") return std::nullopt;
-
-  RotaryScaling scaling;
-  scaling.factor = rope.positive("factor");
-  if (rope.value(key) == "linear") {
-    scaling.type = RotaryScaling::Type::linear;
-    return scaling;
-  }
-  scaling.low_frequency_factor = rope.positive("low_freq_factor");
-  scaling.high_frequency_factor = rope.positive("high_freq_factor");
-  if (scaling.high_frequency_factor <= scaling.low_frequency_factor)
-    rope.refuse("high_freq_factor", fmt::format("above low_freq_factor, {}", scaling.low_frequency_factor));
-  scaling.original_positions = rope.size("original_max_position_embeddings");
-  return scaling;
-}
-
-/// Returns the rope_type and its settings.
-Json rotary_scaling(const std::optional<RotaryScaling>& scaling) {
-  if (!scaling) return {{"rope_type", "default"}};
-  if (scaling->type == RotaryScaling::Type::linear)
-    return {{"rope_type", "linear"}, {"factor", scaling->factor}};
-  return {{"rope_type", "llama3"},
-          {"factor", scaling->factor},
-          {"low_freq_factor", scaling->low_frequency_factor},
-          {"high_freq_factor", scaling->high_frequency_factor},
-          {"original_max_position_embeddings", scaling->original_positions}};
-}
-
-}  // namespace
-
-kernels::RotaryFrequencies read_rotary(const Config& config) {
-  kernels::RotaryFrequencies rotary;
-  config.require("partial_rotary_factor", {1.0});
-  rotary.theta = config.positive_or("rope_theta", 10000);
-  for (const std::string key : {"rope_scaling", "rope_parameters"}) {
-    if (!config.has(key)) continue;
-    const Config rope = config.nested(key);
-    const std::optional<RotaryScaling> scaling = read_rotary_scaling(rope);
-    if (key == "rope_parameters" && config.has("rope_scaling") && scaling != rotary.scaling)
-      config.refuse(key, fmt::format("{}, as the file's rope_scaling", config.value("rope_scaling").dump()));
-    rotary.scaling = scaling;
-    const double theta = rope.positive_or("rope_theta", rotary.theta);
-    if (rope.has("rope_theta") && config.has("rope_theta") && theta != rotary.theta)
-      rope.refuse("rope_theta", fmt::format("{}, as the file's own rope_theta", rotary.theta));
-    rotary.theta = theta;
-  }
-  return rotary;
-}
-
-ModelSpec read_llama_like(const Config& config) {
-  config.require("hidden_act", {"silu", "swish"});  // two names of one function
-
+ModelSpec read_llama_like(const Config& config, const LlamaDefaults& defaults) {
   ModelSpec s;
   s.vocabulary = config.size("vocab_size");
   s.layers = config.size("num_hidden_layers");
@@ -75,9 +16,9 @@ ModelSpec read_llama_like(const Config& config) {
   s.query_heads = config.size("num_attention_heads");
   s.key_value_heads = config.size_or("num_key_value_heads", s.query_heads);
   config.require_divides("num_key_value_heads", s.key_value_heads, "num_attention_heads", s.query_heads);
-  if (!config.has("head_dim"))
+  if (!config.has("head_dim") && !defaults.head_dim)
     config.require_divides("num_attention_heads", s.query_heads, "hidden_size", s.hidden);
-  s.head_dim = config.size_or("head_dim", s.hidden / s.query_heads);
+  s.head_dim = config.size_or("head_dim", defaults.head_dim.value_or(s.hidden / s.query_heads));
   if (s.head_dim % 2 != 0)
     throw Error(ErrorKind::input,
                 fmt::format("{}: the head size (head_dim) is {}", config.origin(), s.head_dim),
@@ -85,41 +26,131 @@ ModelSpec read_llama_like(const Config& config) {
   s.mlp_hidden = config.size("intermediate_size");
   s.max_positions = config.size("max_position_embeddings");
   s.norm = Norm::rms_norm;
-  s.norm_eps = config.positive_or("rms_norm_eps", 1e-6);
+  s.norm_eps = config.positive_or("rms_norm_eps", defaults.norm_eps);
   s.position = Position::rotary;
-  s.attention = AttentionSpec{.rotary = read_rotary(config)};
+  s.attention = AttentionSpec{.rotary = read_rotary(config, s, defaults.rotary)};
   s.feed_forward = &swiglu_mlp();
   s.qkv_bias = s.attention_output_bias = s.mlp_bias = false;
-  s.tied = config.flag_or("tie_word_embeddings", false);
+  s.tied = config.flag_or("tie_word_embeddings", defaults.tied);
   s.init_std = config.positive_or("initializer_range", 0.02);
   s.scaled_residual_init = false;
+  refuse_absurd_size(s, config.origin());  // before a list has an entry for each layer
   return s;
 }
 
-std::optional<std::int64_t> read_window_size(const Config& config) {
+void require_silu(const Config& config) {
+  config.require("hidden_act", {"silu", "swish"});  // two names of one function
+}
+
+std::optional<std::int64_t> read_window_size(const Config& config, std::optional<std::int64_t> otherwise) {
   if (config.is_null("sliding_window")) return std::nullopt;
-  return config.size_or("sliding_window", 4096);
+  return config.has("sliding_window") ? config.size("sliding_window") : otherwise;
+}
+
+PerLayer<std::optional<std::int64_t>> read_windows_from_layer(const Config& config, std::int64_t layers) {
+  std::optional<std::int64_t> window;
+  if (config.flag_or("use_sliding_window", false)) window = read_window_size(config);
+  if (window && config.has("layer_types")) {
+    if (config.has_each("layer_types", "full_attention")) return {};
+    if (config.has_each("layer_types", "sliding_attention")) return window;
+    return windows_of(read_layer_types(config, layers, {}), window);
+  }
+  const std::int64_t without = window ? config.count_or("max_window_layers", 28) : layers;
+  if (without >= layers) window.reset();
+  if (!window || without == 0) {
+    config.require_each("layer_types", {window ? "sliding_attention" : "full_attention"});
+    return window;
+  }
+  std::vector<std::optional<std::int64_t>> windows(static_cast<std::size_t>(layers), window);
+  std::fill_n(windows.begin(), without, std::nullopt);
+  return PerLayer(std::move(windows));
+}
+
+std::vector<bool> read_layer_types(const Config& config, std::int64_t layers,
+                                   const std::function<bool(std::int64_t)>& slides) {
+  if (config.has("layer_types"))
+    return config.choices("layer_types", layers, "sliding_attention", "full_attention");
+  std::vector<bool> types;
+  for (std::int64_t layer = 0; layer < layers; ++layer) types.push_back(slides(layer));
+  return types;
+}
+
+PerLayer<std::optional<std::int64_t>> windows_of(const std::vector<bool>& slides,
+                                                 std::optional<std::int64_t> window) {
+  std::vector<std::optional<std::int64_t>> windows;
+  for (const bool layer_slides : slides) windows.push_back(layer_slides ? window : std::nullopt);
+  return PerLayer(std::move(windows));
+}
+
+LayerRotary layer_rotary(const ModelSpec& spec, const RotaryDefaults& full, const RotaryDefaults& sliding) {
+  LayerRotary rotary{{.theta = full.theta}, {.theta = sliding.theta}};
+  for (std::int64_t layer = spec.layers - 1; layer >= 0; --layer)
+    (spec.attention[layer].window ? rotary.sliding : rotary.full) = spec.attention[layer].rotary;
+  return rotary;
+}
+
+void set_layers(ModelSpec& spec, const std::vector<bool>& slides, std::optional<std::int64_t> window,
+                const LayerRotary& rotary) {
+  std::vector<AttentionSpec> attention;
+  for (const bool layer_slides : slides) {
+    AttentionSpec layer{.rotary = layer_slides ? rotary.sliding : rotary.full};
+    if (layer_slides) layer.window = window;
+    attention.push_back(layer);
+  }
+  spec.attention = PerLayer(std::move(attention));
+}
+
+void set_windows(ModelSpec& spec, const PerLayer<std::optional<std::int64_t>>& windows) {
+  std::vector<AttentionSpec> attention;
+  for (std::int64_t layer = 0; layer < spec.layers; ++layer) {
+    attention.push_back(spec.attention[layer]);
+    attention.back().window = windows[layer];
+  }
+  spec.attention = PerLayer(std::move(attention));
 }
 
 Json write_llama_like(const ModelSpec& s) {
-  const kernels::RotaryFrequencies& rotary = s.attention[0].rotary;
-  Json rope_parameters = rotary_scaling(rotary.scaling);
-  rope_parameters["rope_theta"] = rotary.theta;
-  return {{"vocab_size", s.vocabulary},
-          {"max_position_embeddings", s.max_positions},
-          {"hidden_size", s.hidden},
-          {"intermediate_size", s.mlp_hidden},
-          {"num_hidden_layers", s.layers},
-          {"num_attention_heads", s.query_heads},
-          {"num_key_value_heads", s.key_value_heads},
-          {"head_dim", s.head_dim},
-          {"hidden_act", "silu"},
-          {"rms_norm_eps", s.norm_eps},
-          {"initializer_range", s.init_std},
-          {"rope_theta", rotary.theta},
-          {"rope_parameters", rope_parameters},  // for transformers 5
-          {"rope_scaling", rotary.scaling ? rotary_scaling(rotary.scaling) : Json(nullptr)},
-          {"attention_dropout", 0.0}};
+  Json json = {{"vocab_size", s.vocabulary},
+               {"max_position_embeddings", s.max_positions},
+               {"hidden_size", s.hidden},
+               {"intermediate_size", s.mlp_hidden},
+               {"num_hidden_layers", s.layers},
+               {"num_attention_heads", s.query_heads},
+               {"num_key_value_heads", s.key_value_heads},
+               {"head_dim", s.head_dim},
+               {"hidden_act", "silu"},
+               {"rms_norm_eps", s.norm_eps},
+               {"initializer_range", s.init_std},
+               {"attention_dropout", 0.0}};
+  write_rotary(s.attention[0].rotary, s, json);
+  return json;
+}
+
+void write_windows_from_layer(const ModelSpec& s, Json& json) {
+  std::int64_t first = 0;  // layer with a window
+  while (first < s.layers && !s.attention[first].window) ++first;
+  const bool has_window = first < s.layers;
+  json["use_sliding_window"] = has_window;
+  json["sliding_window"] = has_window ? Json(*s.attention[first].window) : Json(nullptr);
+  json["max_window_layers"] = first;
+  if (!s.attention.is_uniform()) write_layer_types(s, json);
+}
+
+std::optional<std::int64_t> first_window(const ModelSpec& spec) {
+  for (std::int64_t layer = 0; layer < spec.layers; ++layer) {
+    if (spec.attention[layer].window) return spec.attention[layer].window;
+  }
+  return std::nullopt;
+}
+
+void write_layer_types(const ModelSpec& spec, Json& json) {
+  json["layer_types"] = Json::array();
+  for (std::int64_t layer = 0; layer < spec.layers; ++layer)
+    json["layer_types"].push_back(spec.attention[layer].window ? "sliding_attention" : "full_attention");
+}
+
+Json number_or_null(const std::optional<std::int64_t>& number) {
+  return number ? Json(*number) : Json(nullptr);
 }
 
 }  // namespace dt::model::hf

@@ -1,0 +1,33 @@
+// Phi-3, Phi-3.5, Phi-4 and Phi-4-mini.
+
+#include <nlohmann/json.hpp>
+
+#include "model/hf/families/llama_like.hpp"
+
+namespace dt::model::hf {
+
+namespace {
+
+constexpr auto rules = with(llama_rules, fused_qkv_rules, fused_gate_up_rules);
+
+ModelSpec read(const Config& config) {
+  ModelSpec s = read_llama_like(config, {.norm_eps = 1e-5, .rotary = {.may_be_partial = true}});
+  require_silu(config);
+  config.require("attention_bias", {false});
+  set_windows(s, read_window_size(config, std::nullopt));
+  return s;
+}
+
+Json write(const ModelSpec& s) {
+  Json json = write_llama_like(s);
+  json["sliding_window"] = number_or_null(s.attention[0].window);
+  json["resid_pdrop"] = 0.0;
+  json["embd_pdrop"] = 0.0;
+  return json;
+}
+
+}  // namespace
+
+const Family phi3{"phi3", "Phi3ForCausalLM", read, write, {rules}};
+
+}  // namespace dt::model::hf
