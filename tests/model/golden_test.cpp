@@ -3,14 +3,13 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
 #include <numeric>
 
 #include "base/hdf5/hdf5_file.hpp"
 #include "device/test_device.hpp"
 #include "kernels/arithmetic.hpp"
 #include "kernels/elementwise.hpp"
+#include "model/golden_files.hpp"
 #include "model/hf/hf_config.hpp"
 #include "model/hf/hf_names.hpp"
 #include "support/unit_runner.hpp"
@@ -128,13 +127,6 @@ void check_gradients(const Hdf5Reader& file, const Decoder& decoder, double tole
   CHECK(whole <= tolerance * global);
 }
 
-/// Returns the folder of the golden files. If the tests have been moved, $DT_TESTS names their
-/// folder.
-fs::path golden_folder() {
-  const char* const tests = std::getenv("DT_TESTS");
-  return fs::path(tests ? tests : DT_TESTS_DIR) / "golden";
-}
-
 /// Copies all parameters' values or gradients from one decoder to another, possibly on another
 /// device.
 void copy_all(const Context& context, const Decoder& from, const Decoder& to,
@@ -162,7 +154,7 @@ class Placed {
 };
 
 void check_golden(const std::string& name, const Context& context, DType dtype, double tolerance) {
-  const Hdf5Reader file(golden_folder() / (name + "." + std::string(dtype_name(dtype)) + ".h5"));
+  const Hdf5Reader file(test::golden_file(name, dtype));
   INFO(file.path() << " on " << context.device().to_string()
                    << (context.reference_only() ? " with reference kernels" : ""));
   const ModelSpec spec = parse_hf_config(file.string_attribute("/", "config").value(), file.path().string());
@@ -201,12 +193,15 @@ const std::vector<std::string> models_bf16{"gpt2_untied", "llama3_rope_biases", 
 
 TEST_CASE("logits, loss and gradients are those of transformers in fp64") {
   const Context context(2, Device::host());
-  for (const std::string& name : models) check_golden(name, context, DType::f64, 1e-10);
+  for (const auto* list : {&models, &test::golden_families()}) {
+    for (const std::string& name : *list) check_golden(name, context, DType::f64, 1e-10);
+  }
 }
 TEST_CASE("logits, loss and gradients are those of transformers in fp32") {
   Context context(2, Device::host());
   context.set_reference_only(GENERATE(true, false));
   for (const std::string& name : models) check_golden(name, context, DType::f32, 1e-5);
+  for (const std::string& name : test::golden_families()) check_golden(name, context, DType::f32, 5e-6);
 }
 TEST_CASE("logits, loss and gradients in bf16 are as near to the exact ones as those of transformers") {
   Context context(2, Device::host());
@@ -223,5 +218,6 @@ TEST_CASE("logits, loss and gradients on a device are those of transformers", "[
     check_golden(name, context, DType::f64, 1e-10);
     check_golden(name, context, DType::f32, 1e-5);
   }
+  for (const std::string& name : test::golden_families()) check_golden(name, context, DType::f64, 1e-10);
   for (const std::string& name : models_bf16) check_golden(name, context, DType::bf16, 2e-2);
 }
