@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
 #include <fmt/ranges.h>
 
@@ -9,6 +10,7 @@
 #include "base/io/files.hpp"
 #include "base/text/suggest.hpp"
 #include "model/hf/hf_config.hpp"
+#include "model/layers/mlp_layer.hpp"
 
 namespace dt::model {
 
@@ -56,15 +58,6 @@ ModelSpec llama(const LlamaSizes& sizes) {
   return s;
 }
 
-/// Returns the spec of Llama 3 8B.
-/// Source: Dubey et al. 2024, table 3.
-ModelSpec llama_8b() {
-  ModelSpec s = llama({4096, 32, 32, 8, 14336, 128256, 8192});
-  s.attention = AttentionSpec{.rotary = {500000, {}}};
-  s.special = {128000, {128001}, {}};
-  return s;
-}
-
 /// Source: Zhang et al. 2024 (TinyLlama), table 1.
 ModelSpec llama_1b() {
   ModelSpec s = llama({2048, 22, 32, 4, 5632, 32000, 2048});
@@ -102,6 +95,76 @@ ModelSpec qwen2_0_5b() {
   return s;
 }
 
+/// Source: Yang et al. 2025, table 1; config.json of Qwen3-0.6B and Qwen3-8B.
+ModelSpec qwen3(const LlamaSizes& sizes, bool tied) {
+  ModelSpec s = llama(sizes);
+  s.family = "qwen3";
+  s.head_dim = 128;
+  s.norm_eps = 1e-6;
+  s.qk_norm = QkNorm::per_head;
+  s.attention = AttentionSpec{.rotary = {.theta = 1000000}};
+  s.tied = tied;
+  s.special = {151643, {151645}, {}};
+  return s;
+}
+
+/// Source: Gemma Team 2025, table 1 and section 2; config.json of gemma-3-1b-pt.
+ModelSpec gemma3_1b() {
+  ModelSpec s = llama({1152, 26, 4, 1, 6912, 262144, 32768});
+  s.family = "gemma3_text";
+  s.head_dim = 256;
+  s.norm_eps = 1e-6;
+  s.norm_weight_plus_one = true;
+  s.norm_placement = NormPlacement::around;
+  s.qk_norm = QkNorm::per_head;
+  s.feed_forward = &geglu_mlp();
+  s.score_scale = 1 / std::sqrt(256.0);
+  s.embedding_scale = std::sqrt(1152.0);
+  std::vector<AttentionSpec> layers;
+  for (std::int64_t layer = 0; layer < s.layers; ++layer) {
+    const bool is_full = (layer + 1) % 6 == 0;
+    layers.push_back(is_full ? AttentionSpec{.rotary = {.theta = 1000000}} : AttentionSpec{.window = 512});
+  }
+  s.attention = PerLayer(std::move(layers));
+  s.tied = true;
+  s.special = {2, {1}, 0};
+  return s;
+}
+
+/// Source: OLMo Team 2024, table 3; config.json of OLMo-2-0425-1B.
+ModelSpec olmo2_1b() {
+  ModelSpec s = llama({2048, 16, 16, 16, 8192, 100352, 4096});
+  s.family = "olmo2";
+  s.norm_eps = 1e-6;
+  s.norm_placement = NormPlacement::after;
+  s.qk_norm = QkNorm::full_width;
+  s.attention = AttentionSpec{.rotary = {.theta = 500000}};
+  s.special = {{}, {100257}, 100277};
+  return s;
+}
+
+/// Source: Biderman et al. 2023, table 1; config.json of pythia-160m.
+ModelSpec pythia_160m() {
+  ModelSpec s = llama({768, 12, 12, 12, 3072, 50304, 2048});
+  s.family = "gpt_neox";
+  s.norm = Norm::layer_norm;
+  s.parallel_branches = true;
+  s.feed_forward = &gelu_erf_mlp();
+  s.attention = AttentionSpec{.rotary = {.partial_factor = 0.25}};
+  s.qkv_bias = s.attention_output_bias = s.mlp_bias = true;
+  s.special = {0, {0}, {}};
+  return s;
+}
+
+/// Returns the spec of Llama 3 in a larger size.
+/// Source: Dubey et al. 2024, table 3.
+ModelSpec llama3(const LlamaSizes& sizes) {
+  ModelSpec s = llama(sizes);
+  s.attention = AttentionSpec{.rotary = {.theta = 500000}};
+  s.special = {128000, {128001}, {}};
+  return s;
+}
+
 const std::vector<Preset>& presets() {
   static const std::vector<Preset> list{{"gpt2-124m", gpt2(768, 12, 12)},
                                         {"gpt2-350m", gpt2(1024, 24, 16)},
@@ -109,10 +172,17 @@ const std::vector<Preset>& presets() {
                                         {"gpt2-1.5b", gpt2(1600, 48, 25)},
                                         {"llama-tiny", llama({64, 2, 4, 2, 176, 320, 256})},
                                         {"llama-1b", llama_1b()},
-                                        {"llama-8b", llama_8b()},
+                                        {"llama-8b", llama3({4096, 32, 32, 8, 14336, 128256, 8192})},
                                         {"llama3.2-1b", llama_3_2_1b()},
                                         {"mistral-7b", mistral_7b()},
-                                        {"qwen2-0.5b", qwen2_0_5b()}};
+                                        {"qwen2-0.5b", qwen2_0_5b()},
+                                        {"llama3-70b", llama3({8192, 80, 64, 8, 28672, 128256, 8192})},
+                                        {"llama3-405b", llama3({16384, 126, 128, 8, 53248, 128256, 8192})},
+                                        {"qwen3-0.6b", qwen3({1024, 28, 16, 8, 3072, 151936, 40960}, true)},
+                                        {"qwen3-8b", qwen3({4096, 36, 32, 8, 12288, 151936, 40960}, false)},
+                                        {"gemma3-1b", gemma3_1b()},
+                                        {"olmo2-1b", olmo2_1b()},
+                                        {"pythia-160m", pythia_160m()}};
   return list;
 }
 

@@ -62,6 +62,13 @@ TEST_CASE("presets have the published numbers of parameters") {
   CHECK(count("gpt2-1.5b") == 1'557'611'200);
   CHECK(count("llama-1b") == 1'100'048'384);
   CHECK(count("llama-8b") == 8'030'261'248);
+  CHECK(count("llama3-70b") == 70'553'706'496);
+  CHECK(count("llama3-405b") == 405'853'388'800);
+  CHECK(count("qwen3-0.6b") == 596'049'920);
+  CHECK(count("qwen3-8b") == 8'190'735'360);
+  CHECK(count("gemma3-1b") == 999'885'952);
+  CHECK(count("olmo2-1b") == 1'484'916'736);
+  CHECK(count("pythia-160m") == 162'322'944);
   CHECK(count("llama3.2-1b") == 1'235'814'400);
   CHECK(count("mistral-7b") == 7'241'732'096);
   CHECK(count("qwen2-0.5b") == 494'032'768);
