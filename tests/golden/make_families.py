@@ -2,6 +2,7 @@
 """Write the golden files of families that transformers 4 lacks or computes otherwise; in fp64.
 
 usage: make_families.py [OUT_DIR]    (default: this script's directory; README.md there says what the files hold)
+       make_families.py --folders OUT_DIR    (instead, each model as a folder that transformers saves, for 300 tokens)
 
 Needs the Python of tests/python/setup_venv.sh with requirements-golden.txt.
 """
@@ -13,7 +14,8 @@ import h5py
 import torch
 import transformers as t
 
-from make_golden import HERE, OnlyFloat64, make
+from make_golden import HERE, OnlyFloat64, make  # also finds random_model
+from random_model import random_model
 
 SIZES = {"vocab_size": 61, "hidden_size": 24, "intermediate_size": 36, "num_hidden_layers": 2, "num_attention_heads": 4,
          "num_key_value_heads": 2, "max_position_embeddings": 64, "bos_token_id": 0, "eos_token_id": 0, "pad_token_id": None}
@@ -72,9 +74,17 @@ def rename_head(path):
             file.move(f"{kind}/lm_head.weight", f"{kind}/embed_out.weight")
 
 
+def save_folders(out):
+    for seed, (name, (config, _, _)) in enumerate(MODELS.items(), start=201):
+        config.vocab_size = 300
+        random_model(config, seed).save_pretrained(out / name)
+
+
 def main():
-    out = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else HERE
     torch.set_num_threads(1)
+    if sys.argv[1:2] == ["--folders"]:
+        return save_folders(pathlib.Path(sys.argv[2]))
+    out = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else HERE
     torch.set_default_dtype(torch.float64)  # quotients of integers, too
     for seed, (name, shape) in enumerate(MODELS.items(), start=101):
         with OnlyFloat64():
