@@ -262,6 +262,30 @@ for text in '`base/none.hpp`' '`none.cpp`' '`base/hdf5/none`' '`comm/c.hpp` and 
   fi
 done
 
+# expect_copy FILE EDIT: check_copies.sh fails and names FILE once sed has edited the tree's copy of it
+expect_copy() {
+  local output
+  rm -rf "${tree:?}"/*
+  mkdir -p "$tree/jobs"
+  cp "$here"/../../jobs/*.sbatch "$tree/jobs"
+  output=$("$here/check_copies.sh" "$tree") || report "check_copies.sh refuses a clean tree: $output"
+  sed -i -E "$2" "$tree/$1"
+  if output=$("$here/check_copies.sh" "$tree"); then
+    report "check_copies.sh accepts $2 in $1"
+  elif [[ $output != "copies: $1 "* ]]; then
+    report "check_copies.sh does not name $1 after $2 but: $output"
+  fi
+}
+expect_copy jobs/train.sbatch '/^# DT_PRELUDE/d'
+expect_copy jobs/train.sbatch 's/&& exit 4/\&\& exit 3/'
+expect_copy jobs/shard.sbatch '/slurm_script \]/d'
+expect_copy jobs/merge.sbatch 's/^(read -ra wrapper.*\{wrapper_words).*(}" #)/\1\2/'
+expect_copy jobs/prove.sbatch 's/^srun_words/words/'
+expect_copy jobs/shard.sbatch '/^\[\[ -z \$\{SLURM_CPUS/s/PER_TASK$/PER_NODE/'
+expect_copy jobs/prove.sbatch 's/^binding\+=.*/true/'
+expect_copy jobs/train.sbatch 's/mpi=pmi2/mpi=pmix/'
+expect_copy jobs/train.sbatch 's/sleep 2$/sleep 3/'
+
 if [[ $failures -gt 0 ]]; then
   echo "selftest.sh: $failures failures" >&2
   exit 1
