@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# check_copies.sh [ROOT]: lines that job scripts must repeat are equal in all of them. Slurm runs a copy of a script in a folder of the node, so
-# scripts cannot source a common file beside them. Names of tools may differ, and a script may retry a command of Slurm (patiently).
+# check_copies.sh [ROOT]: text that must stand in several files is equal there.
+# - Lines that job scripts repeat. Slurm runs a copy of a script in a folder of the node, so scripts cannot source a common file beside them.
+#   Names of tools may differ, and a script may retry a command of Slurm (patiently).
+# - The date of man pages that are written by hand: DT_RELEASE_DATE of CMakeLists.txt, which generated pages get.
 # Exit codes: 0 they are equal, 1 they differ.
 set -euo pipefail
 cd "${1:-$(dirname "${BASH_SOURCE[0]}")/../..}"
@@ -44,5 +46,15 @@ compare_scripts() {
   expect_equal '# A node rejects steps ' '[[ -z ${SLURM_RESTART_COUNT:-} ' jobs/shard.sbatch jobs/train.sbatch
 }
 
+compare_dates() {
+  local date page
+  date=$(sed -nE 's/^set\(DT_RELEASE_DATE "([^"]+)"\).*/\1/p' CMakeLists.txt)
+  [[ -n $date ]] || { echo "copies: CMakeLists.txt sets no DT_RELEASE_DATE" && status=1 && return; }
+  for page in cmd/man/*.[1-8]; do
+    [[ $(grep '^\.Dd' "$page") == ".Dd $date" ]] || { echo "copies: $page lacks the line '.Dd $date', the date in CMakeLists.txt" && status=1; }
+  done
+}
+
 compare_scripts
+compare_dates
 exit "$status"

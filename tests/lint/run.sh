@@ -20,7 +20,7 @@ step "names are the field's" bash tests/lint/check_names.sh
 step "sentences of documents are short" bash tests/lint/check_sentences.sh
 step "README shows the dependencies" bash tests/lint/check_dependencies.sh
 step "paths in documents exist" bash tests/lint/check_paths.sh
-step "lines that job scripts repeat are equal" bash tests/lint/check_copies.sh
+step "repeated lines and dates are equal" bash tests/lint/check_copies.sh
 step "the checks can fail" bash tests/lint/selftest.sh
 step "headers compile alone" bash tests/lint/check_headers.sh
 several=(xargs -0 -n 4 -P "$(nproc)") # files at a time

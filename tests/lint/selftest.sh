@@ -266,8 +266,10 @@ done
 expect_copy() {
   local output
   rm -rf "${tree:?}"/*
-  mkdir -p "$tree/jobs"
+  mkdir -p "$tree/jobs" "$tree/cmd"
   cp "$here"/../../jobs/*.sbatch "$tree/jobs"
+  cp -r "$here"/../../cmd/man "$tree/cmd"
+  cp "$here"/../../CMakeLists.txt "$tree"
   output=$("$here/check_copies.sh" "$tree") || report "check_copies.sh refuses a clean tree: $output"
   sed -i -E "$2" "$tree/$1"
   if output=$("$here/check_copies.sh" "$tree"); then
@@ -285,6 +287,9 @@ expect_copy jobs/shard.sbatch '/^\[\[ -z \$\{SLURM_CPUS/s/PER_TASK$/PER_NODE/'
 expect_copy jobs/prove.sbatch 's/^binding\+=.*/true/'
 expect_copy jobs/train.sbatch 's/mpi=pmi2/mpi=pmix/'
 expect_copy jobs/train.sbatch 's/sleep 2$/sleep 3/'
+expect_copy cmd/man/dt-formats.5 's/^\.Dd .*/.Dd January 1, 1970/'
+expect_copy cmd/man/dt-layouts.7 '/^\.Dd /d'
+expect_copy CMakeLists.txt '/DT_RELEASE_DATE/d'
 
 if [[ $failures -gt 0 ]]; then
   echo "selftest.sh: $failures failures" >&2
