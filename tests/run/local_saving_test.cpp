@@ -238,7 +238,7 @@ TEST_CASE("whichever node is lost, the others bring a local checkpoint together"
   CHECK(cluster.entries(cluster.run.checkpoints_path()) == 1);
 }
 
-TEST_CASE("a node's share holds what its own ranks wrote and what those of the node before it did") {
+TEST_CASE("a node's shard holds what its own ranks wrote and what those of the node before it did") {
   const Cluster cluster(2);
   cluster.save({"a", "b", "c"}, {10});
   const std::vector<LocalCheckpoint> found = cluster.find({"a", "b", "c"});
@@ -282,7 +282,7 @@ TEST_CASE(
   CHECK(cluster.entries(cluster.run.checkpoints_path()) == 1);
 }
 
-TEST_CASE("where a share is damaged, another node's is taken; where both are, nothing appears") {
+TEST_CASE("where a shard is damaged, another node's is taken; where both are, nothing appears") {
   const Cluster cluster;
   cluster.save({"a", "b", "c"}, {10});
   flip(cluster.shard("a", 10) / checkpoint::piece_file_name(0));

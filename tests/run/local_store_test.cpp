@@ -25,7 +25,7 @@ void flip(const fs::path& path) {
   checkpoint::test::write_text(path, text);
 }
 
-TEST_CASE("a share is found once it is committed, with the writers whose files are there") {
+TEST_CASE("a shard is found once it is committed, with the writers whose files are there") {
   const Stage stage;
   stage.store.begin(10, 1);
   stage.write(stage.store, 10, 1);
@@ -62,7 +62,7 @@ TEST_CASE("a share is found once it is committed, with the writers whose files a
   }
 }
 
-TEST_CASE("shares of another run that had the same path are not taken, and removed") {
+TEST_CASE("shards of another run that had the same path are not taken, and removed") {
   Stage stage;
   const fs::path path = stage.save(10, {0, 1});
   fs::remove_all(stage.run.path());
@@ -79,7 +79,7 @@ TEST_CASE("shares of another run that had the same path are not taken, and remov
   CHECK_FALSE(fs::exists(path));
 }
 
-TEST_CASE("shares under a claim that was emptied by hand are kept and named") {
+TEST_CASE("shards under a claim that was emptied by hand are kept and named") {
   const Stage stage;
   const fs::path path = stage.save(10, {0, 1});
   stage.run.withdraw(stage.own);
@@ -102,7 +102,7 @@ TEST_CASE("a run at another path has a folder of its own") {
         1);  // the host's name has changed
 }
 
-TEST_CASE("older shares go, newer generations' stay, and so does nothing of a killed save") {
+TEST_CASE("older shards go, newer generations' stay, and so does nothing of a killed save") {
   Stage stage;
   stage.save(10, {0});
   stage.save(20, {0});
@@ -161,7 +161,7 @@ TEST_CASE("a part is copied with every byte checked; of a damaged one nothing is
   CHECK(checkpoint::verify_checkpoint(path).empty());
 }
 
-TEST_CASE("a share that the run's key has not signed is no candidate, and that is told") {
+TEST_CASE("a shard that the run's key has not signed is no candidate, and that is told") {
   const Stage stage;
   const fs::path path = stage.save(10, {0, 1});
   std::vector<checkpoint::Problem> problems;
@@ -241,7 +241,7 @@ TEST_CASE("a store does not begin where others could exchange its folders") {
   is_refused("local is a folder owned by uid 12345");
 }
 
-TEST_CASE("folders of shares are this user's alone, and others' are not used") {
+TEST_CASE("folders of shards are this user's alone, and others' are not used") {
   const Stage stage;
   stage.save(10, {0});
   const fs::path of_run = stage.store.path().parent_path(), of_user = of_run.parent_path();
