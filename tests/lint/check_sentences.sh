@@ -16,7 +16,8 @@ fi
 }
 cd "${1:-$(dirname "${BASH_SOURCE[0]}")/../..}" || exit 2
 
-documents=(README.md jobs/README.md tests/README.md tests/bench/README.md libcore/README.md .github/CONTRIBUTING.md)
+documents=(README.md jobs/README.md tests/README.md tests/bench/README.md libcore/README.md libcore/FORMATS.md libcore/SECURITY.md
+  .github/CONTRIBUTING.md)
 for tool in cmd/dt-*/; do
   documents+=("${tool}README.md")
   for page in "$tool"*.md; do [[ $page == *'*.md' || $page == */README.md ]] || documents+=("$page"); done

@@ -198,8 +198,8 @@ words() {
   printf -v text 'of %.0s' $(seq "$1")
   echo "${text% }"
 }
-documents=(README.md jobs/README.md tests/README.md tests/bench/README.md libcore/README.md .github/CONTRIBUTING.md cmd/dt-x/README.md
-  cmd/dt-x/PAGE.md)
+documents=(README.md jobs/README.md tests/README.md tests/bench/README.md libcore/README.md libcore/FORMATS.md libcore/SECURITY.md
+  .github/CONTRIBUTING.md cmd/dt-x/README.md cmd/dt-x/PAGE.md)
 for document in "${documents[@]}"; do
   put "$document" "# $(words 41)" "$(words 10)" "$(words 8). $(words 40)" "" "- $(words 2)," "  $(words 2)" "" \
     '```console' "$(words 41)." '```' "| $(words 41). | $(words 41). |" "" "    $(words 41)." "" \
