@@ -9,7 +9,7 @@ namespace dt::run {
 std::vector<PruneDecision> decide_prune(
     std::span<const checkpoint::CheckpointEntry> lineage, const PruneRule& rule,
     const std::function<std::string(const checkpoint::CheckpointEntry&)>& why_unsound) {
-  DT_CHECK(rule.keep_last >= 1, "prune keeps {} checkpoints", rule.keep_last);
+  DT_CHECK(rule.keep_last >= 1, "keep_last is {}, expected at least 1", rule.keep_last);
   std::vector<PruneDecision> decisions;
   std::int64_t kept = 0;
   for (const checkpoint::CheckpointEntry& entry : lineage) {

@@ -85,7 +85,7 @@ TEST_CASE("the bytes of elements that share a scale are those of whole blocks") 
   CHECK(storage_bytes(block_traits, 0) == 0);
   CHECK(storage_bytes(block_traits, 96) == 99);
   const auto refused = dt_test::caught([] { storage_bytes(block_traits, 33); });
-  CHECK(refused.says("33 elements of block are no whole blocks of 32"));
+  CHECK(refused.says("33 elements of block do not fill whole blocks of 32 elements"));
   CHECK(storage_bytes(DType::bf16, 33) == 66);
 }
 
@@ -120,7 +120,7 @@ TEST_CASE("conversion of a part of a block, or into a type that is not listed, i
   const std::vector<std::byte> floats = bytes_of(sample(48));
   CHECK(dt_test::caught([&] {
           converted(DType::f32, floats, block_dtype, 48);
-        }).says("48 elements are no whole blocks of 32"));
+        }).says("48 elements do not fill whole blocks of 32"));
   CHECK(dt_test::caught([&] {
           converted(DType::f32, floats, DType::i32, 32);
         }).says("there is no conversion for i32"));

@@ -32,9 +32,9 @@ bool slurm_started_this() {
 
 }  // namespace
 
-Task current_task(std::optional<bool> wish, bool reads_stdin) {
+Task current_task(std::optional<bool> requested, bool reads_stdin) {
   if (number_in("SLURM_STEP_NUM_TASKS", 1) <= 1) return {};
-  if (!wish.value_or(!reads_stdin && slurm_started_this())) return {};
+  if (!requested.value_or(!reads_stdin && slurm_started_this())) return {};
   const Task task{number_in("SLURM_PROCID", 0), number_in("SLURM_STEP_NUM_TASKS", 1)};
   if (task.number < task.count) return task;
   throw environment_error("SLURM_PROCID is {} in a step of {} tasks", task.number, task.count);

@@ -13,12 +13,12 @@ struct Task {
   int count = 1;
 };
 
-/// Returns this process's place among the tasks that share its command. Returns {0, 1} if it works
-/// alone: outside srun, or by its own decision. `wish` is --share-tasks or --no-share-tasks, if
-/// given. Without a wish, tasks share if slurmstepd itself started the tool, so that all have one
-/// command line, and `reads_stdin` is false. Each task decides at once, without asking another.
+/// Returns this process's place among the tasks that share its command. Returns {0, 1} if the process
+/// works alone: outside srun, or by its own decision. `requested` is --share-tasks or --no-share-tasks,
+/// if given. Otherwise tasks share if slurmstepd itself started the tool, so that all have one command
+/// line, and `reads_stdin` is false. Each task decides at once, without communication.
 /// Errors: environment if tasks share and Slurm's variables contradict each other.
-Task current_task(std::optional<bool> wish, bool reads_stdin = false);
+Task current_task(std::optional<bool> requested, bool reads_stdin = false);
 
 /// Returns whether this task leaves the whole work to task 0, and prints that it does. Use it for
 /// work that tasks cannot divide.

@@ -58,11 +58,11 @@ bool is_reported_by_other_rank(const OptionTable& options, const Arguments& word
   }
   const std::vector<OptionValue> values = options.values();
   if (std::ranges::find(values, "share-tasks", &OptionValue::name) == values.end()) return false;
-  std::optional<bool> wish;
-  if (words.has("--share-tasks")) wish = true;
-  if (words.has("--no-share-tasks")) wish = false;
+  std::optional<bool> requested;
+  if (words.has("--share-tasks")) requested = true;
+  if (words.has("--no-share-tasks")) requested = false;
   try {
-    return current_task(wish).number > 0;
+    return current_task(requested).number > 0;
   } catch (const Error&) {  // errors in Slurm's variables are reported elsewhere
     return false;
   }

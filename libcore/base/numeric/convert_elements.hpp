@@ -13,8 +13,8 @@
 
 namespace dt {
 
-/// The C++ type of a block of elements that share a scale. `widen` writes the values of all its elements,
-/// `narrow` sets them, with their scale.
+/// The C++ type of a block of elements that share a scale. `widen` writes the values of all elements of the
+/// block. `narrow` sets the elements and their scale.
 template <class T>
 concept ScaledBlock = requires(const T& source, T& target, const float* in, float* out) {
   { T::num_elements } -> std::convertible_to<std::int64_t>;
@@ -88,14 +88,14 @@ void load_values(const std::byte* source, std::int64_t i, std::int64_t count, fl
 }
 
 /// Converts `count` floats. Neither side need be aligned.
-/// Numerics: rounds once, to nearest, ties to even; blocks are converted from and to fp32. A value too large
-/// becomes infinite, where the type has infinities.
-/// Errors: internal, they are no whole number of blocks.
+/// Numerics: rounds once, to nearest, ties to even; blocks are converted from and to fp32. A value that is
+/// too large becomes infinite if the type has infinities.
+/// Errors: internal if `count` is not a multiple of the elements in a block.
 template <class From, class To>
 void convert_elements(const std::byte* source, std::byte* target, std::int64_t count) {
   if constexpr (ScaledBlock<From> || ScaledBlock<To>) {
     constexpr std::int64_t step = std::lcm(elements_in<From>, elements_in<To>);
-    DT_CHECK(count % step == 0, "{} elements are no whole blocks of {}", count, step);
+    DT_CHECK(count % step == 0, "{} elements do not fill whole blocks of {}", count, step);
     float values[step];
     for (std::int64_t i = 0; i < count; i += step) {
       load_values<From>(source, i, step, values);

@@ -22,7 +22,7 @@ enum class DType : std::uint8_t { f64, f32, bf16, f16, i64, i32, u64, u32, u16, 
 
 enum class NumberKind : std::uint8_t { floating, signed_integer, unsigned_integer };
 
-/// Describes an element type. Where the type has no name, the name is empty.
+/// Describes an element type. A name is empty if the type has none there.
 struct DTypeTraits {
   DType dtype;
   std::string_view name;  // in manifests and messages
@@ -80,22 +80,23 @@ constexpr bool has_dtype(TypeList<Ts...>, DType dtype) {
 
 constexpr const DTypeTraits& traits_of(DType dtype) {
   const auto index = static_cast<std::size_t>(dtype);
-  DT_CHECK(index < dtype_table.size(), "there is no element type {}", index);
+  DT_CHECK(index < dtype_table.size(), "no element type has the number {}", index);
   return dtype_table[index];
 }
 
 /// Returns the bytes of `numel` elements.
-/// Errors: internal, they are no whole number of blocks.
+/// Errors: internal if `numel` is not a multiple of the type's block_elements.
 constexpr std::size_t storage_bytes(const DTypeTraits& traits, std::int64_t numel) {
-  DT_CHECK(numel % traits.block_elements == 0, "{} elements of {} are no whole blocks of {}", numel,
-           traits.name, traits.block_elements);
+  DT_CHECK(numel % traits.block_elements == 0, "{} elements of {} do not fill whole blocks of {} elements",
+           numel, traits.name, traits.block_elements);
   return static_cast<std::size_t>(numel / traits.block_elements) * traits.bytes;
 }
 constexpr std::size_t storage_bytes(DType dtype, std::int64_t numel) {
   return storage_bytes(traits_of(dtype), numel);
 }
 /// Returns the bytes of an element.
-/// Errors: internal, elements share a scale. Callers that support such types call storage_bytes().
+/// Errors: internal if elements of the type share a scale. Callers that support such types call
+/// storage_bytes().
 constexpr std::size_t dtype_bytes(DType dtype) {
   return storage_bytes(dtype, 1);
 }
@@ -120,7 +121,7 @@ constexpr bool has_narrow_range(DType dtype) {
 }
 /// Returns the largest finite value of a float type: all bits of the mantissa are set.
 constexpr double largest_finite(DType dtype) {
-  DT_CHECK(is_float(dtype), "{} is no float type", dtype_name(dtype));
+  DT_CHECK(is_float(dtype), "{} is not a floating-point type", dtype_name(dtype));
   const DTypeTraits& traits = traits_of(dtype);
   constexpr int f64_mantissa_bits = 52, f64_bias = 1023;
   const std::uint64_t exponent = (std::uint64_t{1} << (traits.exponent_bits - 1)) - 1 + f64_bias;

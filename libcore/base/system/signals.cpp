@@ -45,8 +45,8 @@ int checked(int descriptor) {
 
 }  // namespace
 
-StopSignals::StopSignals(std::function<void(int)> heard) : on_signal_(std::move(heard)) {
-  DT_CHECK(in_use.exchange(this) == nullptr, "a process has one StopSignals at a time");
+StopSignals::StopSignals(std::function<void(int)> on_signal) : on_signal_(std::move(on_signal)) {
+  DT_CHECK(in_use.exchange(this) == nullptr, "a process can have only one StopSignals object at a time");
   const sigset_t set = stop_set();
   signals_ = checked(::signalfd(-1, &set, SFD_CLOEXEC));
   end_ = checked(::eventfd(0, EFD_CLOEXEC));

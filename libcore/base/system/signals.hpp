@@ -18,11 +18,10 @@ struct Interrupted {
 /// Records stop requests while it lives: SIGTERM, SIGUSR1, SIGINT, and SIGHUP unless the process
 /// was started with it ignored. They do not end the process, with these exceptions:
 /// - A second SIGINT ends the process at once with status 130.
-/// - Until ignore_repeated_signals() is called, another signal that follows the first by a second or more
-/// ends it
-///   with 128 + its number. A start that hangs (in a file server, a lock, MPI) answers no request
-///   and has nothing to lose. Signals that follow faster count as one request, which a launcher and
-///   Slurm both deliver.
+/// - Until ignore_repeated_signals() is called, another signal that follows the first by a second or
+///   more ends the process with 128 + its number. A start that hangs (in a file server, a lock, MPI)
+///   answers no request and has nothing to lose. Signals that follow faster count as one request,
+///   since a launcher and Slurm may both deliver it.
 ///
 /// A thread of the object takes the signals, and every other thread blocks them. A handler on a
 /// computing thread would not be safe. Generated matmul code may point the stack pointer into the
@@ -31,8 +30,8 @@ struct Interrupted {
 /// mask.
 class StopSignals {
  public:
-  /// Calls `heard` with the first signal, on the object's own thread.
-  explicit StopSignals(std::function<void(int signal)> heard = {});
+  /// Calls `on_signal` with the first signal, on the object's own thread.
+  explicit StopSignals(std::function<void(int signal)> on_signal = {});
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
 

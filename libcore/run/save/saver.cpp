@@ -56,7 +56,7 @@ Saver::~Saver() {
 }
 
 void Saver::begin(SaveTarget& target, const checkpoint::Manifest& header, bool state_changes) {
-  DT_CHECK(phase_ == Phase::idle, "a save of step {} while another is under way", header.state.step);
+  DT_CHECK(phase_ == Phase::idle, "a save of step {} begins before the last one ended", header.state.step);
   saved_ = SavedCheckpoint();
   saved_.step = header.state.step;
   const StallTimer stall(saved_.stall_s);

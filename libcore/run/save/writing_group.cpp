@@ -75,7 +75,7 @@ std::string to_text(const comm::SharedMemory::Offer& offer) {
 
 comm::SharedMemory::Offer from_text(const std::string& text) {
   comm::SharedMemory::Offer offer;
-  DT_CHECK(text.size() == sizeof offer, "an offer of {} bytes", text.size());
+  DT_CHECK(text.size() == sizeof offer, "an offer has {} bytes, expected {}", text.size(), sizeof offer);
   std::memcpy(&offer, text.data(), sizeof offer);
   return offer;
 }
@@ -162,7 +162,8 @@ void AggregationGroup::copy_piece(const Tensor& from, const Tensor& to) {
 }
 
 void AggregationGroup::copy(std::vector<SourcePiece>& pieces) {
-  DT_CHECK(pieces.size() == copies_.size(), "{} pieces into memory for {}", pieces.size(), copies_.size());
+  DT_CHECK(pieces.size() == copies_.size(), "cannot copy {} pieces into memory for {}", pieces.size(),
+           copies_.size());
   for (std::size_t i = 0; i < copies_.size(); ++i) copy_piece(pieces[i].data, copies_[i].data);
   if (stream_) accelerator().synchronize(*stream_);
   pieces = copies_;
