@@ -16,8 +16,7 @@ int main(int argc, char** argv) {
   dt::comm::nccl::register_nccl();
 #endif
   Options options;
-  dt::OptionTable table("dt-allreduce-bench", summary);
-  declare(table, options);
+  dt::OptionTable table = make_options(options);
   return dt::run_tool(argc, argv, table, [&](dt::Console& console) {
     return run({options, table.values(), {argv, argv + argc}}, console);
   });

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
+#include <functional>
 
 #include "base/error.hpp"
 
@@ -103,6 +105,14 @@ void check_files(const Options& options) {
     throw usage_error("--csv and --json-file name the same file, '{}'", *options.csv);
 }
 
+void check_options(const OptionTable& table, const Options& options) {
+  check_names(table, options);
+  check_device(options);
+  check_sizes(table, options);
+  check_timeout(options);
+  check_files(options);
+}
+
 }  // namespace
 
 std::vector<bench::Operation> Options::chosen_operations() const {
@@ -129,14 +139,22 @@ std::string Options::step() const {
   return step_bytes ? fmt::format("{} (bytes)", *step_bytes) : fmt::format("{} (factor)", step_factor);
 }
 
-void declare(OptionTable& table, Options& options) {
-  const auto has_operations = [&options] { return !options.chosen_operations().empty(); };
-  const auto has_messages = [&options] { return options.has_messages(); };
-  constexpr const char *an_operation = "--operations when --devices or --pairs is given",
-                       *a_message = "--pairs or --operations when --devices is given";
-  table.run_as_ranks()
-      .usage("[options]   (under mpirun or srun, one process per rank)")
-      .group("Measurements")
+namespace {
+
+// Conditions of options, as errors name them.
+constexpr const char* an_operation = "--operations when --devices or --pairs is given";
+constexpr const char* a_message = "--pairs or --operations when --devices is given";
+
+std::function<bool()> has_operations(const Options& options) {
+  return [&options] { return !options.chosen_operations().empty(); };
+}
+
+std::function<bool()> has_messages(const Options& options) {
+  return [&options] { return options.has_messages(); };
+}
+
+void add_measurements(OptionTable& table, Options& options) {
+  table.group("Measurements")
       .add("operations,o", &options.operations, "LIST",
            "operations, or all; default: all_reduce, or none with --devices or --pairs")
       .details(fmt::format("The operations are {}. alltoall is another name of all_to_all.",
@@ -152,29 +170,40 @@ void declare(OptionTable& table, Options& options) {
       .details(
           "mpi: the MPI library's own operations. dt: the operations that dt-train uses. nccl: NCCL's own "
           "operations, on GPUs. The backends of a list are measured one after the other.")
-      .require(a_message, has_messages)
+      .require(a_message, has_messages(options));
+}
+
+/// Adds what the elements are. Continues the group of measurements.
+void add_elements(OptionTable& table, Options& options) {
+  table
       .choice("device", &options.device, devices,
               "memory that holds the elements: host memory, or the memory of one GPU per rank")
       .choice("dtype,d", &options.dtype, bench::dtype_names, "data type of the elements")
-      .require(a_message, has_messages)
+      .require(a_message, has_messages(options))
       .choice("reduction,r", &options.reduction, bench::reduction_names,
               "reduction operator (-o of nccl-tests)")
       .add_hint(advise_root)
-      .require(an_operation, has_operations)
+      .require(an_operation, has_operations(options))
       .add("root", &options.root, "RANK", "root of broadcast, reduce, gather and scatter (-r of nccl-tests)")
-      .require(an_operation, has_operations)
-      .group("Sizes")
+      .require(an_operation, has_operations(options));
+}
+
+void add_sizes(OptionTable& table, Options& options) {
+  table.group("Sizes")
       .add("min-bytes,b", &options.min_bytes, "BYTES", "smallest size", 1)
       .use_binary_units()
-      .require(a_message, has_messages)
+      .require(a_message, has_messages(options))
       .add("max-bytes,e", &options.max_bytes, "BYTES", "largest size", 1, std::int64_t{1} << 40)
       .use_binary_units()
       .add("step-factor,f", &options.step_factor, "FACTOR", "multiply each size by FACTOR to get the next")
-      .require(an_operation, has_operations)
+      .require(an_operation, has_operations(options))
       .add("step-bytes,i", &options.step_bytes, "BYTES", "add BYTES to each size to get the next", 1)
       .use_binary_units()
-      .require(an_operation, has_operations)
-      .group("Method")
+      .require(an_operation, has_operations(options));
+}
+
+void add_method(OptionTable& table, Options& options) {
+  table.group("Method")
       .add("iterations,n", &options.measure.iterations, "N", "number of timed operations per size", 1,
            max_count)
       .details("The operations are timed together and use the same memory, so small sizes stay in caches.")
@@ -183,11 +212,14 @@ void declare(OptionTable& table, Options& options) {
       .add("check,c", &options.measure.checks, "N",
            "number of checked operations per size; exit 5 if any result is wrong; 0: none", 0, max_count)
       .details("The checked operations follow the timed ones. Every element is compared.")
-      .require(a_message, has_messages)
+      .require(a_message, has_messages(options))
       .add("timeout", &options.timeout, "TIME",
            "maximum time to measure one size; if it is exceeded, all ranks end with exit 4")
-      .details("With --devices and --pairs the limit applies to each measurement.")
-      .group("Limits (exit 5 if anything is too slow)")
+      .details("With --devices and --pairs the limit applies to each measurement.");
+}
+
+void add_limits(OptionTable& table, Options& options) {
+  table.group("Limits (exit 5 if anything is too slow)")
       .add("slow-below", &options.slow_below, "FRACTION",
            "report devices and pairs below this fraction of their peers' median; 0: none", 0, 1)
       .details(
@@ -197,21 +229,32 @@ void declare(OptionTable& table, Options& options) {
       .require("--devices or --pairs", [&options] { return options.devices || options.pairs; })
       .add("min-bandwidth", &options.min_bandwidth, "GB/S",
            "minimum bus bandwidth of an operation at its largest size, and bandwidth of a pair", 0)
-      .require(a_message, has_messages)
+      .require(a_message, has_messages(options))
       .add("max-latency", &options.max_latency, "US",
            "maximum time of an operation at its smallest size, and latency of a pair", 0)
-      .require(a_message, has_messages)
-      .group("Output")
+      .require(a_message, has_messages(options));
+}
+
+void add_output(OptionTable& table, Options& options) {
+  table.group("Output")
       .add("csv", &options.csv, "FILE", "also write a CSV file, with a line per row of the table")
       .details("Each line also identifies the run: date, command, hosts, devices and versions.")
       .add("json-file", &options.json_file, "FILE", "also write all results as one JSON object")
-      .details("FILE appears when all measurements are complete.")
-      .add_aliases("reduction", {"op"})
+      .details("FILE appears when all measurements are complete.");
+}
+
+/// Adds other tools' names for the options.
+void add_foreign_option_names(OptionTable& table) {
+  table.add_aliases("reduction", {"op"})
       .add_aliases("dtype", {"datatype"})
       .add_aliases("warmup", {"warmup-iters"})
       .add_unsupported({"g", "ngpus", "t", "nthreads"},
                        "each rank is a process: start them with mpirun -n N or srun -n N; with --device cuda "
-                       "each rank uses one GPU")
+                       "each rank uses one GPU");
+}
+
+void add_examples(OptionTable& table) {
+  table
       .example("mpirun -n 4 dt-allreduce-bench",
                "measure all-reduce among four processes, from 8 bytes to 128 MiB")
       .example(
@@ -220,18 +263,29 @@ void declare(OptionTable& table, Options& options) {
       .example("mpirun -n 4 dt-allreduce-bench --backend mpi,dt -d bfloat16 -o all_gather --json | jq .",
                "compare dt's operations with MPI's, as JSON")
       .example("srun --mpi=pmix dt-allreduce-bench --device cuda --devices --pairs -e 64Mi",
-               "find a GPU or link of an allocation that is slower than its peers")
-      .complete("operations", operation_values())
+               "find a GPU or link of an allocation that is slower than its peers");
+}
+
+}  // namespace
+
+OptionTable make_options(Options& options) {
+  OptionTable table("dt-allreduce-bench",
+                    "measure collective operations, as nccl-tests does, and check their results");
+  table.run_as_ranks().usage("[options]   (under mpirun or srun, one process per rank)");
+  add_measurements(table, options);
+  add_elements(table, options);
+  add_sizes(table, options);
+  add_method(table, options);
+  add_limits(table, options);
+  add_output(table, options);
+  add_foreign_option_names(table);
+  add_examples(table);
+  table.complete("operations", operation_values())
       .complete("backend", {backend_names.begin(), backend_names.end()})
       .everyday({"operations", "backend", "device", "dtype", "min-bytes", "max-bytes", "iterations",
                  "devices", "pairs", "csv"})
-      .check([&table, &options] {
-        check_names(table, options);
-        check_device(options);
-        check_sizes(table, options);
-        check_timeout(options);
-        check_files(options);
-      });
+      .check([&options](const OptionTable& given) { check_options(given, options); });
+  return table;
 }
 
 }  // namespace dt::allreduce_bench

@@ -14,9 +14,6 @@
 
 namespace dt::allreduce_bench {
 
-inline constexpr const char* summary =
-    "measure collective operations, as nccl-tests does, and check their results";
-
 struct Options {
   std::vector<std::string> operations;  // empty: all_reduce, unless devices or pairs are requested
   bool devices = false;
@@ -48,8 +45,9 @@ struct Options {
   std::string step() const;
 };
 
-/// Fills the table. Its check rejects unknown names and meaningless sizes (usage errors).
-void declare(OptionTable& table, Options& options);
+/// Returns dt-allreduce-bench's option table. `options` must outlive it. Its check rejects unknown
+/// names and meaningless sizes (usage errors).
+OptionTable make_options(Options& options);
 
 /// A request for measurements, and the command that made it.
 struct Request {

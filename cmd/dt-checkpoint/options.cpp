@@ -119,7 +119,7 @@ OptionTable make_options(Options& options) {
   table.example("dt-checkpoint reshard \"$(dt-checkpoint latest runs/a)\" wide --layout dp=64,zero=3",
                 "write the checkpoint as 64 ranks would, one file per rank");
   table.everyday({"layout", "overwrite", "keep-last", "keep-every", "dry-run", "from"});
-  table.check([&options] {
+  table.check([&options](const OptionTable&) {
     check(options);
     options.task = current_task(options.share_tasks);
   });

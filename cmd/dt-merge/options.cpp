@@ -110,12 +110,10 @@ OutputFormat Options::output_format() const {
   return format.value_or(out.ends_with(".h5") ? OutputFormat::h5 : OutputFormat::hf);
 }
 
-OptionTable make_options(Options& options) {
-  OptionTable table("dt-merge", "export checkpoints as one model, for transformers or as HDF5");
-  table.usage("CKPT --out PATH [options]")
-      .usage("CKPT... --average METHOD --out PATH [options]")
-      .positional(&options.checkpoints, "CKPT", "a checkpoint, such as RUN/checkpoints/step-00001000.g1")
-      .group("Output")
+namespace {
+
+void add_output(OptionTable& table, Options& options) {
+  table.group("Output")
       .add("out", &options.out, "PATH", "output folder or file (required); it appears only when complete")
       .details("dt-merge verifies every byte that it reads against the digests of the checkpoint.")
       .choice("format", &options.format,
@@ -142,16 +140,23 @@ OptionTable make_options(Options& options) {
       .add("overwrite", &options.overwrite, "replace PATH if it already is a model")
       .add("share-tasks", &options.share_tasks,
            "let task 0 of an srun step do the work; default: on if srun starts the tool itself")
-      .details(share_tasks_details)
-      .group("Averaging")
+      .details(share_tasks_details);
+}
+
+void add_averaging(OptionTable& table, Options& options) {
+  table.group("Averaging")
       .add("average", &options.average, "METHOD",
            "average several checkpoints of one model: uniform, weights=W1,W2,… or ema=DECAY")
       .details(
           "The mean is computed in fp64 and rounded once.\n\n"
           "uniform: all checkpoints have the same weight. weights=0.5,0.3,0.2: one weight for each "
           "checkpoint, in the order of the arguments; the weights must sum to 1. ema=DECAY: an exponential "
-          "moving average, in which the k-th checkpoint before the last one has the weight DECAY^k.")
-      .add_aliases("out", {"output", "output-dir", "save", "save-dir"})
+          "moving average, in which the k-th checkpoint before the last one has the weight DECAY^k.");
+}
+
+/// Adds other tools' names for the options, and examples.
+void add_names_and_examples(OptionTable& table) {
+  table.add_aliases("out", {"output", "output-dir", "save", "save-dir"})
       .add_aliases("dtype", {"torch-dtype", "precision"})
       .add_aliases("max-shard-bytes", {"max-shard-size"})
       .example("dt-merge \"$(dt-checkpoint latest runs/a)\" --out model",
@@ -159,10 +164,22 @@ OptionTable make_options(Options& options) {
       .example("dt-merge runs/a/checkpoints/step-00001000.g1 --out model.h5",
                "export to HDF5, with dt's parameter names")
       .example("dt-merge runs/a/checkpoints/step-*.g1 --average ema=0.9 --dtype bf16 --out smooth",
-               "average checkpoints, later ones with more weight, and store bf16")
-      .complete("average", {"uniform", "weights=", "ema="})
+               "average checkpoints, later ones with more weight, and store bf16");
+}
+
+}  // namespace
+
+OptionTable make_options(Options& options) {
+  OptionTable table("dt-merge", "export checkpoints as one model, for transformers or as HDF5");
+  table.usage("CKPT --out PATH [options]")
+      .usage("CKPT... --average METHOD --out PATH [options]")
+      .positional(&options.checkpoints, "CKPT", "a checkpoint, such as RUN/checkpoints/step-00001000.g1");
+  add_output(table, options);
+  add_averaging(table, options);
+  add_names_and_examples(table);
+  table.complete("average", {"uniform", "weights=", "ema="})
       .everyday({"out", "format", "dtype", "overwrite", "average"})
-      .check([&options] {
+      .check([&options](const OptionTable&) {
         check_checkpoints(options);
         check_output(options);
         options.task = current_task(options.share_tasks);

@@ -56,7 +56,7 @@ class IdPrinter {
 }  // namespace
 
 int encode_only(const Options& options, Console& console) {
-  const data::EncodeOptions encode = make_options(options, console);
+  const data::EncodeOptions encode = dataset_options(options, console);
   try {
     const StopSignals signals;
     const auto tokenizer = data::make_tokenizer(encode);

@@ -15,8 +15,6 @@
 
 namespace dt::shard_data {
 
-inline constexpr const char* summary = "convert text or token ids to token shards for dt-train";
-
 /// The options as given. Exactly one of out, encode_only, save_tokenizer, show, verify and decode
 /// is set.
 struct Options {
@@ -61,8 +59,12 @@ struct Options {
   Task task;  // from --share-tasks and the launcher
 };
 
-/// Declares the options. `table` and `options` must outlive the parsing.
-void declare(OptionTable& table, Options& options);
+/// Returns dt-shard-data's option table. `options` must outlive it.
+OptionTable make_options(Options& options);
+
+/// Checks options against each other and sets what follows from them. The table calls it.
+/// Errors: usage.
+void check_options(const OptionTable& table, Options& options);
 
 /// The value of --turn-format that follows the chat template of the tokenizer's files.
 inline constexpr const char* as_chat_template = "chat-template";
@@ -77,7 +79,7 @@ std::optional<data::TurnFormat> turns_of(const Options& options);
 
 /// Returns the options for making a dataset. `console` must outlive them; it receives notes about
 /// the inputs.
-data::MakeOptions make_options(const Options& options, Console& console);
+data::MakeOptions dataset_options(const Options& options, Console& console);
 
 /// COUNT tokens of a shard from OFFSET on.
 struct TokenRange {

@@ -133,7 +133,7 @@ int save_tokenizer(const Options& options, Console& console) {
   File target = file.open();  // fails before the work if the file cannot be created
   std::string text;
   const auto signal = stopped_by_signal(path + " was not written", console, [&](MakeProgressBars& bars) {
-    text = data::train_tokenizer(make_options(options, console), std::ref(bars));
+    text = data::train_tokenizer(dataset_options(options, console), std::ref(bars));
   });
   if (signal) return *signal;
   target.write(text);
@@ -152,7 +152,7 @@ int save_tokenizer(const Options& options, Console& console) {
 int suggest_dataset_options(const Options& options, Console& console) {
   const StopSignals signals;
   try {
-    const bool helped = data::help_to_make_dataset(*options.out, make_options(options, console),
+    const bool helped = data::help_to_make_dataset(*options.out, dataset_options(options, console),
                                                    [&](auto...) { signals.check(); });
     if (!helped) console.warn("task {} had no work to do", options.task.number);
     return 0;
@@ -168,7 +168,7 @@ int make_dataset(const Options& options, Console& console) {
                                                            partial_path(*options.out).string())
                                              : *options.out + " was not written";
   const auto signal = stopped_by_signal(remains, console, [&](MakeProgressBars& bars) {
-    made = data::make_dataset(*options.out, make_options(options, console), std::ref(bars));
+    made = data::make_dataset(*options.out, dataset_options(options, console), std::ref(bars));
   });
   if (signal) return *signal;
   const data::DatasetFile& dataset = made.dataset;

@@ -52,7 +52,7 @@ OptionTable make_options(Settings& settings) {
       .complete("roofline", plan::gpu_rate_names())
       .everyday({"model", "data", "run", "steps", "tokens", "global-batch", "micro-batch", "sequence-length",
                  "device", "precision", "tp", "pp", "zero", "lr", "save-every", "keep-last", "dry-run"});
-  table.check([&settings] { check_settings(settings); });
+  table.check([&settings](const OptionTable&) { check_settings(settings); });
   table.defer_checks();  // a resume first supplies omitted options from its run
   return table;
 }

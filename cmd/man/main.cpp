@@ -38,17 +38,13 @@ void write_tool(const fs::path& share, const dt::OptionTable& table, const dt::M
 
 void write_all(const fs::path& share, const std::string& date) {
   dt::allreduce_bench::Options bench;
-  dt::OptionTable bench_table("dt-allreduce-bench", dt::allreduce_bench::summary);
-  dt::allreduce_bench::declare(bench_table, bench);
-  write_tool(share, bench_table, dt::allreduce_bench::manual(), date);
+  write_tool(share, dt::allreduce_bench::make_options(bench), dt::allreduce_bench::manual(), date);
   dt::checkpoint_tool::Options checkpoint;
   write_tool(share, dt::checkpoint_tool::make_options(checkpoint), dt::checkpoint_tool::manual(), date);
   dt::merge_tool::Options merge;
   write_tool(share, dt::merge_tool::make_options(merge), dt::merge_tool::manual(), date);
   dt::shard_data::Options shard_data;
-  dt::OptionTable shard_table("dt-shard-data", dt::shard_data::summary);
-  dt::shard_data::declare(shard_table, shard_data);
-  write_tool(share, shard_table, dt::shard_data::manual(), date);
+  write_tool(share, dt::shard_data::make_options(shard_data), dt::shard_data::manual(), date);
   dt::plan::Settings train;
   write_tool(share, dt::train_tool::make_options(train), dt::train_tool::manual(), date);
   write(share / "man/man7/dt-environment.7", dt::environment_page(date));

@@ -90,20 +90,25 @@ TEST_CASE("help shows groups, defaults, choices and examples within 100 columns"
 
 TEST_CASE("help and version win over checks and required values") {
   Example e;
-  e.table.check([] { throw usage_error("refused"); });
+  e.table.check([](const OptionTable&) { throw usage_error("refused"); });
   CHECK(e.parse({"--help"}) == OptionTable::Outcome::help);
   CHECK(e.parse({"-h"}) == OptionTable::Outcome::help);
   CHECK(e.parse({"--version"}) == OptionTable::Outcome::version);
   CHECK(caught([&] { e.parse({}); }).message == "refused");
 }
 
-TEST_CASE("checks see the values") {
+TEST_CASE("checks see the values, and which options of the table are given") {
   Example e;
-  e.table.check([&] {
-    if (e.overwrite && e.name == "x") throw usage_error("--overwrite excludes --name x");
+  e.table.check([&](const OptionTable& table) {
+    if (e.overwrite && table.given("name")) throw usage_error("--overwrite excludes --name {}", e.name);
   });
-  e.parse({"--overwrite"});
-  CHECK(caught([&] { e.parse({"--overwrite", "--name", "x"}); }).kind == ErrorKind::usage);
+  OptionTable moved(std::move(e.table));
+  const auto parse = [&](std::vector<const char*> arguments) {
+    arguments.insert(arguments.begin(), "dt-test");
+    moved.parse(static_cast<int>(arguments.size()), arguments.data());
+  };
+  parse({"--overwrite"});
+  CHECK(caught([&] { parse({"--overwrite", "--name", "x"}); }).message == "--overwrite excludes --name x");
 }
 
 TEST_CASE("an option is refused beside those that leave it no use, unless they are turned off") {
@@ -140,7 +145,9 @@ TEST_CASE("an option is refused where what it needs does not hold, once all valu
 
 TEST_CASE("rules of options are asked after checks, and not for --help") {
   Example e;
-  e.table.require("luck", [] { return false; }).check([] { throw usage_error("refused"); });
+  e.table.require("luck", [] { return false; }).check([](const OptionTable&) {
+    throw usage_error("refused");
+  });
   CHECK(e.parse({"--help", "--device", "cpu"}) == OptionTable::Outcome::help);
   CHECK(caught([&] { e.parse({"--device", "cpu"}); }).message == "refused");
 }

@@ -269,7 +269,7 @@ OptionEntry& OptionTable::State::at(const std::string& name) {
 }
 
 OptionEntry& OptionTable::State::last() {
-  DT_CHECK(!entries.back().is_standard, "{}: a rule before the first option", tool);
+  DT_CHECK(!entries.back().is_standard, "{}: a rule is added before the first option", tool);
   return entries.back();
 }
 
@@ -314,7 +314,7 @@ OptionTable::Outcome OptionTable::parse(int argc, const char* const* argv) {
   return Outcome::run;
 }
 
-OptionTable& OptionTable::check(std::function<void()> check) {
+OptionTable& OptionTable::check(std::function<void(const OptionTable&)> check) {
   state_->checks.push_back(std::move(check));
   return *this;
 }
@@ -325,7 +325,7 @@ OptionTable& OptionTable::defer_checks() {
 }
 
 void OptionTable::check_all() {
-  for (const auto& check : state_->checks) check();
+  for (const auto& check : state_->checks) check(*this);
   for (const OptionEntry& entry : state_->entries) check_rules(entry);
 }
 

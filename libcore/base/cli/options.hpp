@@ -131,8 +131,9 @@ class OptionTable {
   OptionTable& timestamp_messages();
   bool runs_as_ranks() const;
   OptionTable& example(std::string command, std::string explanation);
-  /// Adds a check over several options that runs after parsing and throws usage errors.
-  OptionTable& check(std::function<void()> check);
+  /// Adds a check over several options that runs after parsing, gets this table, and throws usage
+  /// errors.
+  OptionTable& check(std::function<void(const OptionTable&)> check);
   /// Defers all checks and rules to check_all(), so that omitted options can be supplied first.
   OptionTable& defer_checks();
 

@@ -66,7 +66,7 @@ struct OptionTable::State {
   std::vector<Example> examples;
   std::vector<UnsupportedOption> unsupported;
   std::vector<std::string> warnings;
-  std::vector<std::function<void()>> checks;
+  std::vector<std::function<void(const OptionTable&)>> checks;
   std::vector<std::string>* positional = nullptr;
   std::string positional_metavar;
   std::string positional_help;

@@ -1,4 +1,4 @@
-// Translation of dt-shard-data's options into those of dataset making.
+// Translates dt-shard-data's options into those of dataset making.
 
 #include <algorithm>
 #include <array>
@@ -61,7 +61,7 @@ void warn_of_other_turns(const Options& options, const data::TurnFormat& turns, 
 
 }  // namespace
 
-data::MakeOptions make_options(const Options& options, Console& console) {
+data::MakeOptions dataset_options(const Options& options, Console& console) {
   data::MakeOptions make;
   make.inputs = options.inputs;
   make.input_list = options.input_list.value_or("");
