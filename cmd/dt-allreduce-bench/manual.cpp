@@ -49,7 +49,7 @@ Manual manual() {
               "GB/s of copies of --max-bytes: within the device's memory, to host memory, and from host "
               "memory."},
              {"latency", "With --pairs: microseconds of a message of --min-bytes between rank and peer."},
-             {"bandwidth", "With --pairs: GB/s of --max-bytes, both ways at once."}}}},
+             {"bandwidth", "With --pairs: GB/s of --max-bytes, in both directions at once."}}}},
       .files = {{"FILE of --csv",
                  "A line for each row of the table, after a line of column names. Each line also identifies "
                  "the run: date, command, hosts, devices, versions."},

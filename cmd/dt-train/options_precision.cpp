@@ -18,7 +18,7 @@ constexpr auto products =
 
 void add_precision(OptionTable& t, Settings& s) {
   t.group("Device and precision")
-      .choice("device", &s.device, "device of the ranks; auto: cuda if every rank has a GPU, else cpu")
+      .choice("device", &s.device, "device of the ranks; auto: cuda if the ranks have GPUs, otherwise cpu")
       .details("cuda needs NVIDIA GPUs of compute capability 8.0 or newer. Each rank uses one GPU.")
       .choice("precision", &s.precision, precision_names,
               "data type of weights and activations; bf16 and fp16 keep fp32 master weights")

@@ -32,7 +32,7 @@ using plan::Settings;
 void reject_planned_ranks(const Settings& s, const comm::Ranks& ranks) {
   if (!s.ranks || !comm::mpi::is_launched()) return;
   throw Error(ErrorKind::usage,
-              fmt::format("--ranks {} plans without ranks, but the launcher started {}", *s.ranks,
+              fmt::format("--ranks {} plans without real ranks, but the launcher started {}", *s.ranks,
                           ranks.world.size()),
               "omit --ranks to plan for the started ranks, or run dt-train without a launcher");
 }

@@ -87,7 +87,7 @@ void print_summary(const StepRoofline& roofline, const GpuRates& rates, Console&
   part("waiting", roofline.waiting_s());
   console.print(
       "predicted step time on {}: {}, of which {} is between kernels; {} tokens/s, MFU {:.3f} of {:.4g} "
-      "FLOP/s; waiting is for other ranks\n",
+      "FLOP/s; waiting: for other ranks\n",
       rates.name, parallel::format_short_time(roofline.step_s),
       parallel::format_short_time(seconds_of_gaps(roofline)),
       format_count(static_cast<std::uint64_t>(roofline.tokens_per_s)), roofline.mfu, rates.peak_flops);

@@ -281,7 +281,7 @@ dt_speed() {
     { cat said >&2 && return 1; }
   sed -nE -e 's/.*"kind":"train","step":([0-9]+),.*"step_s":([0-9.e+-]+),"tokens_per_s":([0-9.e+]+),"mfu":([0-9.e+-]+).*/\1 \3 \4 \2/p' \
     -e 's/.*"kind":"checkpoint",.*"write_s":([0-9.e+-]+).*/saved \1/p' run/metrics.jsonl |
-    awk -v begin="$begin" -v end="$EPOCHREALTIME" -v idle="$(said 's/.*idle GPU ([0-9.]+ %).*/\1/p')" -v memory="$(said 's/.* estimated \(([0-9.]+) of it\)/\1/p')" \
+    awk -v begin="$begin" -v end="$EPOCHREALTIME" -v idle="$(said 's/.*idle GPU ([0-9.]+ %).*/\1/p')" -v memory="$(said 's/.* estimated \(([0-9.]+) of the memory used\)/\1/p')" \
       '$1 == "saved" {saved += $2; next}
       {steps += $4}
       $1 > 3 && $1 < 12 && $2 > best {best = $2; mfu = $3}

@@ -98,15 +98,15 @@ TEST_CASE("a walk that cannot go on names the rank and the action") {
   };
   const auto walk = [](std::vector<ActionList> lists, int dp) { simulate_timeline(lists, dp, blocking); };
   CHECK_THROWS_WITH(walk({{activation(send, 0, 0), {control}}, {{control}}}, 1),
-                    Catch::Contains("rank 0 waits in vain in its action 1, control"));
+                    Catch::Contains("rank 0 waits forever in its action 1, control"));
   CHECK_THROWS_WITH(walk({{activation(send, 0, 0)}, {}}, 1), Catch::Contains("is not received"));
   CHECK_THROWS_WITH(walk({{}, {activation(receive, 0, 0)}}, 1), Catch::Contains("is not sent"));
   CHECK_THROWS_WITH(walk({{}, {activation(receive, 0, 0), {forward, 1, 0}}}, 1),
-                    Catch::Contains("rank 1 waits in vain in its action 1, forward(unit 1, micro-batch 0)"));
+                    Catch::Contains("rank 1 waits forever in its action 1, forward(unit 1, micro-batch 0)"));
   CHECK_THROWS_WITH(walk({{activation(send, 0, 0)}, {activation(receive, 0, 1)}}, 1),
                     Catch::Contains("where rank 1 does receive(activation, unit 0, micro-batch 1"));
   CHECK_THROWS_WITH(walk({{{reduce, 0}}, {{reduce, 1}}}, 2),
                     Catch::Contains("rank 0 does reduce(unit 0) where rank 1 does reduce(unit 1)"));
-  CHECK_THROWS_WITH(walk({{{reduce, 0}}, {}}, 2), Catch::Contains("rank 0 waits in vain"));
+  CHECK_THROWS_WITH(walk({{{reduce, 0}}, {}}, 2), Catch::Contains("rank 0 waits forever"));
   CHECK_THROWS_WITH(walk({{activation(send, 0, 0)}}, 1), Catch::Contains("no such peer"));
 }

@@ -188,7 +188,8 @@ TEST_CASE("no more than two units are whole at a time where weights are divided"
   const StepShape shape{.num_units = 4, .num_micro_batches = 1, .max_micro_batches = 1, .zero = 3};
   ActionList list = build_training_step(shape);
   list.insert(list.begin(), {ActionKind::gather, 2});
-  CHECK_THROWS_WITH(validate_training_step(list, shape), Catch::Contains("more than two units whole"));
+  CHECK_THROWS_WITH(validate_training_step(list, shape),
+                    Catch::Contains("more than two units are gathered at once"));
 }
 
 TEST_CASE("lists in which ranks would wait for each other in vain are refused") {

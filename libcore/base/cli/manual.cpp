@@ -161,7 +161,7 @@ std::string environment_page(const std::string& date) {
   return mdoc_head("dt-environment", 7, "environment variables that dt reads or sets", date) +
          ".Sh DESCRIPTION\n" +
          mdoc_paragraphs(
-             "No variable stands for an option of a tool. This page lists the variables that dt itself reads "
+             "No variable replaces an option of a tool. This page lists the variables that dt itself reads "
              "or sets; libraries that dt uses read more. \"Recorded with each start\" means: dt-train stores "
              "them in the run directory, and dt-allreduce-bench prints them. \"jobs\" are the scripts in "
              "jobs/. \"As words\" means: split at blanks, without regard to quotes.") +

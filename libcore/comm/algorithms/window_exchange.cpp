@@ -69,7 +69,7 @@ void WindowExchange::take() {
     const std::byte* slot = window_->piece(from, segment_, rank);
     Header header{};
     std::memcpy(&header, slot, sizeof header);
-    DT_CHECK(header.bytes == bytes_of(got), "rank {} expects {} bytes of rank {}, which sends {}", rank,
+    DT_CHECK(header.bytes == bytes_of(got), "rank {} expects {} bytes from rank {}, which sends {}", rank,
              bytes_of(got), from, header.bytes);
     copy_if_taken(slot + sizeof header, at(out_, got), got);
   }

@@ -141,8 +141,8 @@ void MpiTransport::finish(int index, const MPI_Status& status) {
   int received = transfer.expected_bytes;
   if (!is_send) MPI_Get_count(&status, MPI_BYTE, &received);
   if (received != transfer.expected_bytes) {
-    throw Error(ErrorKind::internal, fmt::format("rank {} expects {} bytes of rank {}, which sends {}", rank_,
-                                                 transfer.expected_bytes, transfer.peer, received));
+    throw Error(ErrorKind::internal, fmt::format("rank {} expects {} bytes from rank {}, which sends {}",
+                                                 rank_, transfer.expected_bytes, transfer.peer, received));
   }
   --*transfer.pending;
 }

@@ -204,7 +204,7 @@ bool Hub::match(int to, const Posted& posted, bool is_send, Posted& found) {
 void Hub::fail_lengths(int from, int to, std::size_t sent, std::size_t expected, bool is_send) {
   const int sender = world_rank(from);
   const int receiver = world_rank(to);
-  const Error error(ErrorKind::internal, fmt::format("rank {} expects {} bytes of rank {}, which sends {}",
+  const Error error(ErrorKind::internal, fmt::format("rank {} expects {} bytes from rank {}, which sends {}",
                                                      receiver, expected, sender, sent));
   world_->fail(is_send ? sender : receiver, error.message());
   throw error;

@@ -48,7 +48,10 @@ RangeSummary summary_of(const Json& json) {
 
 /// Returns the text between the segments and the trailer.
 std::string read_json(const File& file) {
-  const auto damaged = [&] { return input_error("{} is damaged", file.path().string()); };
+  const auto damaged = [&] {
+    return Error(ErrorKind::input, fmt::format("{} is damaged", file.path().string()),
+                 "start again without --resume");
+  };
   const std::uint64_t size = file.size();
   Trailer trailer{};
   if (size < sizeof trailer) throw damaged();

@@ -112,7 +112,7 @@ class ListScheduler {
     for (now_ = 0; left > 0; ++now_) {
       const std::size_t before = left;
       for (int rank = 0; rank < schedule_.num_ranks(); ++rank) left -= do_one(rank) ? 1 : 0;
-      DT_CHECK(left < before, "the rules let no rank do what is left: {} computations", left);
+      DT_CHECK(left < before, "no rank can continue, and {} computations are left", left);
     }
     return std::move(schedule_);
   }

@@ -231,7 +231,7 @@ class Simulation {
   void check_end() const {
     for (std::size_t rank = 0; rank < lists_.size(); ++rank) {
       const std::size_t next = ranks_[rank].next;
-      DT_CHECK(next == lists_[rank].size(), "rank {} waits in vain in its action {}, {}", rank, next,
+      DT_CHECK(next == lists_[rank].size(), "rank {} waits forever in its action {}, {}", rank, next,
                to_string(lists_[rank][next]));
     }
     for (const auto& [key, channel] : channels_) {
@@ -243,7 +243,7 @@ class Simulation {
     }
     for (const Group& group : groups_) {
       for (const PendingCollective& meeting : group.meetings)
-        DT_CHECK(meeting.arrived == group.size, "rank {} does {}, which not all do with it",
+        DT_CHECK(meeting.arrived == group.size, "rank {} does {}, but not all ranks of its group do",
                  meeting.first_rank, to_string(meeting.what));
     }
   }

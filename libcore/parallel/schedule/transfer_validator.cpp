@@ -15,15 +15,16 @@ void TransferValidator::check_endpoints(const Action& action, bool sends) const 
   const bool is_tied = action.payload == Payload::tied_gradient || action.payload == Payload::tied_weights;
   const int last = pipeline_.last_unit();
   DT_CHECK(is_tied ? action.unit == last : action.unit >= 0 && action.unit < last,
-           "{}: there is nothing of the kind", to_string(action));
-  DT_CHECK(!is_tied || pipeline_.has_split_tied_table(), "{} of a table with one holder", to_string(action));
+           "{}: there is no such transfer", to_string(action));
+  DT_CHECK(!is_tied || pipeline_.has_split_tied_table(), "{}: one rank holds the whole tied table",
+           to_string(action));
   const bool goes_down = action.payload == Payload::activation || action.payload == Payload::tied_weights;
   const int upper = pipeline_.rank_of(is_tied ? 0 : action.unit);
   const int lower = pipeline_.rank_of(is_tied ? last : action.unit + 1);
   const int from = goes_down ? upper : lower, to = goes_down ? lower : upper;
   DT_CHECK(action.payload != Payload::none && from != to && rank_ == (sends ? from : to) &&
                action.peer == (sends ? to : from),
-           "{} is not between these two", to_string(action));
+           "{}: these ranks do not make this transfer", to_string(action));
 }
 
 bool TransferValidator::send(const Action& action) {
@@ -40,7 +41,7 @@ bool TransferValidator::receive(const Action& action) {
     return std::get<0>(entry.first) == action.payload && entry.second == action.peer;
   });
   DT_CHECK(waiting <= static_cast<std::ptrdiff_t>(max_sends_in_flight),
-           "{} while {} before it wait to be used", to_string(action), max_sends_in_flight);
+           "{}: {} earlier ones are still unused", to_string(action), max_sends_in_flight);
   return true;
 }
 

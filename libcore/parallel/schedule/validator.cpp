@@ -175,7 +175,7 @@ void RankValidator::require_gathered(const Action& action) {
 
 void RankValidator::require_unit(const Action& action) const {
   DT_CHECK(action.unit >= 0 && action.unit < num_units_, "unit {} does not exist", action.unit);
-  DT_CHECK(transfers_.holds(action.unit), "{}: the unit is another rank's", to_string(action));
+  DT_CHECK(transfers_.holds(action.unit), "{}: another rank has the unit", to_string(action));
 }
 
 void RankValidator::require_reduced_before(const Action& action) const {
@@ -186,15 +186,15 @@ void RankValidator::require_reduced_before(const Action& action) const {
 
 void RankValidator::check_gather(const Action& action) {
   require_unit(action);
-  DT_CHECK(!gathered_[to_index(action.unit)], "{} of what is whole", to_string(action));
+  DT_CHECK(!gathered_[to_index(action.unit)], "{}: the unit is already gathered", to_string(action));
   gathered_[to_index(action.unit)] = true;
   DT_CHECK(!shape_.frees_weights() || std::count(gathered_.begin(), gathered_.end(), true) <= 2,
-           "{} makes more than two units whole", to_string(action));
+           "{}: more than two units are gathered at once", to_string(action));
 }
 
 void RankValidator::check_free(const Action& action) {
   require_unit(action);
-  DT_CHECK(shape_.frees_weights() && gathered_[to_index(action.unit)], "{} of what was not gathered",
+  DT_CHECK(shape_.frees_weights() && gathered_[to_index(action.unit)], "{}: the unit is not gathered",
            to_string(action));
   gathered_[to_index(action.unit)] = false;
 }
@@ -216,7 +216,7 @@ void RankValidator::check_forward(const Action& action) {
 void RankValidator::check_discard(const Action& action) {
   require_unit(action);
   require_done(action, ActionKind::forward, action.unit);
-  DT_CHECK(action.unit > 0 && action.unit < num_units_ - 1, "{}: only blocks are computed again",
+  DT_CHECK(action.unit > 0 && action.unit < num_units_ - 1, "{}: only blocks are recomputed",
            to_string(action));
   DT_CHECK(!done(ActionKind::backward_input, action.unit, action.micro_batch) && !discarded(action),
            "{} has nothing to discard", to_string(action));
@@ -226,7 +226,7 @@ void RankValidator::check_discard(const Action& action) {
 void RankValidator::check_recompute(const Action& action) {
   require_unit(action);
   require_done(action, ActionKind::forward, action.unit);
-  DT_CHECK(discarded(action), "{} of what was not discarded", to_string(action));
+  DT_CHECK(discarded(action), "{}: the unit is not discarded", to_string(action));
   require_gathered(action);
   discarded(action) = false;
 }

@@ -151,8 +151,8 @@ std::uint64_t usable_gpu_bytes(const Plan& plan) {
 std::string describe_gpu_memory(const Plan& plan) {
   const std::uint64_t before = plan.launch.gpu_free_bytes, now = accelerator().free_bytes(plan.device);
   const std::uint64_t taken = before - std::min(before, now), estimate = gpu_memory_bytes(plan);
-  return fmt::format("GPU memory of {}: {} used, {} estimated ({:.3f} of it)", plan.device.to_string(),
-                     format_bytes(taken), format_bytes(estimate),
+  return fmt::format("GPU memory of {}: {} used, {} estimated ({:.3f} of the memory used)",
+                     plan.device.to_string(), format_bytes(taken), format_bytes(estimate),
                      static_cast<double>(estimate) / static_cast<double>(std::max<std::uint64_t>(taken, 1)));
 }
 

@@ -23,7 +23,7 @@ expect_estimate() {
   echo "$1: estimate $estimate, most $most"
   awk -v e="$estimate" -v m="$most" -v l="$least" 'BEGIN { exit !(e >= l * m && e <= 1.1 * m) }' ||
     fail "$1: $estimate bytes were to be allocated, and $most were"
-  [[ $2 != 1 ]] || expect_match said "GPU memory of cuda:0: .* used, .* estimated \((0\.9[5-9]|1\.0)[0-9]* of it\)"
+  [[ $2 != 1 ]] || expect_match said "GPU memory of cuda:0: .* used, .* estimated \((0\.9[5-9]|1\.0)[0-9]* of the memory used\)"
 }
 
 least=0.95

@@ -65,7 +65,7 @@ expect_match stderr -- '--epochs 1 needs --data'
 expect_exit 2 dt-train --model llama-tiny --steps 1 --dry-run --ranks 2 --tp 4
 expect_match stderr 'this layout needs 4 ranks \(tp 4\); --ranks is 2'
 expect_exit 2 mpi 2 dt-train --model llama-tiny --steps 1 --dry-run --ranks 2
-expect_match stderr -- '--ranks 2 plans without ranks, but the launcher started 2'
+expect_match stderr -- '--ranks 2 plans without real ranks, but the launcher started 2'
 
 train run --steps 4 >/dev/null || fail "a run"
 expect_exit 0 train run --steps 100 --dry-run

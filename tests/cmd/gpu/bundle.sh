@@ -73,7 +73,7 @@ for ((step = 1; step <= 119; ++step)); do
 done >"$2/metrics.jsonl"
 echo '{"kind":"checkpoint","step":60,"path":"p","bytes":8,"stall_s":0.012,"write_s":0.31}' >>"$2/metrics.jsonl"
 echo 'dt-train: profile of step 14, rank 0: 1.0 s: forward 98.5 %, idle GPU 1.5 %; host: enqueuing 10.0 %
-dt-train: GPU memory of cuda:0: 9.9 GiB used, 9.8 GiB estimated (0.990 of it)' >&2
+dt-train: GPU memory of cuda:0: 9.9 GiB used, 9.8 GiB estimated (0.990 of the memory used)' >&2
 END
 TORCH_PYTHON=/nowhere expect_exit 0 "$bundle/gpu-check.sh" bench saving
 expect_match stdout '^product of a head +none +ok +1.000 ms, 97.0 %'
