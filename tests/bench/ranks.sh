@@ -25,6 +25,6 @@ few=$(two_steps 64)
 many=$(two_steps 256)
 awk -v few="$few" -v many="$many" 'BEGIN {
   split(few, f); split(many, m)
-  printf "two steps of llama-tiny, 256 ranks as threads ÷ 64                %.2f (asked below 5)   %.2f of %.2f s\n", m[1] / f[1], m[1], f[1]
-  printf "peak memory of a rank of 256 that are threads                     %.2f MB (asked below 8)\n", m[2] * 1024 / 256 / 1e6
+  printf "two steps of llama-tiny, 256 ranks as threads ÷ 64                %.2f (required: below 5)   %.2f of %.2f s\n", m[1] / f[1], m[1], f[1]
+  printf "peak memory of a rank of 256 that are threads                     %.2f MB (required: below 8)\n", m[2] * 1024 / 256 / 1e6
 }'
