@@ -76,7 +76,7 @@ constexpr auto table = std::to_array<CollectiveOperation>({
 
 const CollectiveOperation& collective_operation(OperationKind kind) {
   const auto place = std::ranges::find(table, kind, &CollectiveOperation::kind);
-  DT_CHECK(place != table.end(), "{} is no collective", name_of(kind));
+  DT_CHECK(place != table.end(), "{} is not a collective", name_of(kind));
   return *place;
 }
 

@@ -16,7 +16,7 @@ struct Dims {
 
 void check_heads(const char* kernel, const AttentionShape& shape) {
   const std::int64_t H = shape.query_heads, K = shape.key_value_heads;
-  DT_CHECK(K > 0 && H % K == 0, "{}: {} query heads are no multiple of {} key-value heads", kernel, H, K);
+  DT_CHECK(K > 0 && H % K == 0, "{}: {} query heads are not a multiple of {} key-value heads", kernel, H, K);
 }
 
 /// Checks that the columns have room for `width` columns of the dtype in `rows` rows.
