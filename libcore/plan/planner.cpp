@@ -69,8 +69,10 @@ Plan common_plan(const Settings& s, const model::ModelSpec& spec, const data::Mi
   plan.global_batch = s.global_batch;
   plan.micro_batch = s.micro_batch;
   if (plan.sequence_length > spec.max_positions) {
-    throw input_error("--sequence-length {} exceeds the model's {} positions", plan.sequence_length,
-                      spec.max_positions);
+    throw Error(ErrorKind::input,
+                fmt::format("--sequence-length {} exceeds the model's {} positions", plan.sequence_length,
+                            spec.max_positions),
+                fmt::format("use at most --sequence-length {}", spec.max_positions));
   }
   return plan;
 }
@@ -126,7 +128,8 @@ void check_countable(const Plan& plan) {
 StepRange profiled_steps(const std::string& text, std::int64_t total_steps) {
   const StepRange steps = parse_step_range("--profile", text);
   if (steps.last <= total_steps) return steps;
-  throw usage_error("--profile {}: the run ends with step {}", text, total_steps);
+  throw Error(ErrorKind::usage, fmt::format("--profile {}: the run ends with step {}", text, total_steps),
+              fmt::format("name steps from 1 to {}", total_steps));
 }
 
 /// Checks that eps does not vanish in the update's type: an update with moments of zero would be 0/0.
@@ -159,8 +162,10 @@ optim::LearningRateSchedule make_schedule(const Settings& s, const Plan& plan) {
     throw usage_error("--min-lr {} is above --lr {}", *s.learning_rate.minimum, s.learning_rate.peak);
   }
   if (optim::falls_last(schedule.kind) && schedule.warmup_steps + schedule.decay_steps > plan.total_steps) {
-    throw usage_error("--warmup-steps {} and --decay-steps {} together exceed the run's {} steps",
-                      schedule.warmup_steps, schedule.decay_steps, plan.total_steps);
+    throw Error(ErrorKind::usage,
+                fmt::format("--warmup-steps {} and --decay-steps {} together exceed the run's {} steps",
+                            schedule.warmup_steps, schedule.decay_steps, plan.total_steps),
+                "lower one of them, or train longer");
   }
   return schedule;
 }
@@ -169,8 +174,11 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Mixt
                const Launch& launch, const checkpoint::TrainingState* resumed) {
   Plan plan = common_plan(s, spec, dataset, launch);
   if (plan.global_batch % plan.micro_batch != 0) {
-    throw usage_error("--global-batch {} is not a multiple of --micro-batch {}", plan.global_batch,
-                      plan.micro_batch);
+    throw Error(ErrorKind::usage,
+                fmt::format("--global-batch {} is not a multiple of --micro-batch {}", plan.global_batch,
+                            plan.micro_batch),
+                fmt::format("use --global-batch {}, or a --micro-batch that divides {}",
+                            round_up(plan.global_batch, plan.micro_batch), plan.global_batch));
   }
   plan.micro_batches_per_step = plan.global_batch / plan.micro_batch;
   set_layout(plan, s, choose_layout(s, spec, plan.sequence_length, launch));

@@ -153,8 +153,10 @@ void write_logits(ModelRuntime& runtime, const data::Mixture& dataset, const Eva
   comm::run_collectively(ranks.world, [&] {
     const std::uint64_t available = data::num_validation_windows(dataset, request.sequence_length);
     if (static_cast<std::uint64_t>(num_sequences) > available) {
-      throw input_error("--logits-sequences {} exceeds the {} windows of the validation split", num_sequences,
-                        available);
+      throw Error(ErrorKind::input,
+                  fmt::format("--logits-sequences {} exceeds the {} windows of the validation split",
+                              num_sequences, available),
+                  fmt::format("use at most --logits-sequences {}", available));
     }
     if (has_head) logits.emplace(runtime, request.sequence_length);
     if (writes) target.emplace(runtime, request.sequence_length, num_sequences, dataset, file);

@@ -190,7 +190,7 @@ std::vector<InheritedOption> choose_inherited(const plan::Settings& settings, co
     recorded = recorded_options(run);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::input) throw;
-    console.warn("{}: the file is ignored, and omitted options take their defaults", error.message());
+    console.warn("{}: the file is ignored, and omitted options take their defaults", error.what());
     return {};
   }
   const bool can_go_on = has_checkpoint(settings, run);

@@ -30,9 +30,13 @@ std::optional<JsonValue> load_unless_torn(const fs::path& path) {
     return std::nullopt;
   }
   if (record->string("format", "") != "dt-run")
-    throw input_error("{} is not a run.json of dt", path.string());
+    throw Error(ErrorKind::input, fmt::format("{} is not a run.json of dt", path.string()),
+                "check --run, or restore the file from a copy");
   if (record->integer("version") != 1)
-    throw input_error("{} has version {}; expected 1", path.string(), record->integer("version"));
+    throw Error(
+        ErrorKind::input,
+        fmt::format("{} has version {}; this dt reads version 1", path.string(), record->integer("version")),
+        "use the dt version that wrote it");
   return record;
 }
 

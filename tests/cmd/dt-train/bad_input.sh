@@ -211,7 +211,7 @@ cp run/run.json kept.json
 sed -i 's/^  "version": 1,$/  "version": 2,/' run/run.json
 claimed=$(ls run/generations)
 expect_exit 3 train run --steps 8 --global-batch 16 --lr 2e-3
-expect_match stderr 'run/run.json has version 2; expected 1'
+expect_match stderr 'run/run.json has version 2; this dt reads version 1; use the dt version that wrote it'
 expect_equal "$(ls run/generations)" "$claimed" "claims"
 mv kept.json run/run.json
 
