@@ -23,7 +23,7 @@ ifeq ($(MPI),mpich)
   build_packages := $(filter-out libopenmpi-dev openmpi-bin,$(build_packages)) libmpich-dev mpich
   mpi_settings := -DMPI_EXECUTABLE_SUFFIX=.mpich
 else ifneq ($(MPI),openmpi)
-  $(error MPI=$(MPI) is not known: openmpi, mpich. Plain CMake takes another one by -DMPI_HOME)
+  $(error MPI=$(MPI) is not supported: use openmpi or mpich, or plain CMake with -DMPI_HOME)
 endif
 demo_packages := procps
 # From iproute2 on: a Slurm cluster on this machine, and a second MPI.

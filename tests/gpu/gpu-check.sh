@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# gpu-check.sh [SECTION...]: what dt promises of GPUs, tried on this machine's first one in less than nine minutes, without network.
-# Sections, all by default: kernels sanitizer training layouts checkpoints nccl bench saving. Ends with a table; exit status 1 if a check
-# failed.
-# What is not there (a GPU, compute-sanitizer, a python with torch) is skipped, and said. TORCH_PYTHON names a python that has torch;
-# DT_GPU_CHECK_LOGS a folder for what the checks printed (default: gpu-check-logs in the working directory).
+# gpu-check.sh [SECTION...]: checks what dt promises on GPUs, on this machine's first GPU, in less than nine minutes and without a network.
+# Sections, all by default: kernels sanitizer training layouts checkpoints nccl bench saving. It ends with a table, and with exit code 1 if
+# a check failed.
+# It skips checks that need what this machine lacks (a GPU, compute-sanitizer, a Python with torch), and says so. TORCH_PYTHON names a Python
+# that has torch. DT_GPU_CHECK_LOGS names a folder for the output of the checks (default: gpu-check-logs in the working directory).
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 mkdir -p "${DT_GPU_CHECK_LOGS:=gpu-check-logs}" || exit 1
 if [[ -L $DT_GPU_CHECK_LOGS || ! -O $DT_GPU_CHECK_LOGS ]]; then
-  echo "gpu-check.sh: $DT_GPU_CHECK_LOGS is no folder of your own; name another in DT_GPU_CHECK_LOGS" >&2
+  echo "gpu-check.sh: $DT_GPU_CHECK_LOGS is not a folder that you own; name another in DT_GPU_CHECK_LOGS" >&2
   exit 1
 fi
 logs=$(cd "$DT_GPU_CHECK_LOGS" && pwd)

@@ -31,12 +31,12 @@ expect_exit 0 env PATH="$PWD/bin:$PATH" DT_DATA=shards bash "$jobs/submit.sh"
 ln -s "$PWD/elsewhere" link
 chown -h "$other" link
 expect_exit 4 "$cluster" down link
-expect_match stderr 'link belongs to somebody else'
+expect_match stderr 'link belongs to another user'
 mkdir planted open/log
 touch planted/.dt-cluster open/.dt-cluster
 chown "$other" planted
 expect_exit 4 "$cluster" down planted
-expect_match stderr 'planted belongs to somebody else'
+expect_match stderr 'planted belongs to another user'
 chmod 777 open
 expect_exit 4 "$cluster" down open
 expect_match stderr 'everybody may write to open'
@@ -47,7 +47,7 @@ mkdir logs
 touch logs/001.log
 ln -s logs gpu-check-logs
 expect_exit 1 bash "$DT_TESTS/gpu/gpu-check.sh" none
-expect_match stderr 'gpu-check-logs is no folder of your own'
+expect_match stderr 'gpu-check-logs is not a folder that you own'
 chown "$other" logs
 expect_exit 1 env DT_GPU_CHECK_LOGS=logs bash "$DT_TESTS/gpu/gpu-check.sh" none
 [[ -e logs/001.log ]] || fail "a log was removed"
