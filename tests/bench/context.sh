@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# context.sh: sequences of 8192 tokens that two ranks of one thread each divide (--cp 2) against one rank of two threads, in turns, so that
-# all see the same machine: tokens/s of the best step of each, and the memory of activations. DT_ROUNDS (default 2) rounds of DT_STEPS
-# (default 3) steps, of which the first is not counted.
+# context.sh: context parallelism (--cp 2) against one rank, for sequences of 8192 tokens. Two ranks of one thread each alternate with one
+# rank of two threads, so that both see the same machine. It prints the tokens/s of the best step of each, and the memory of activations.
+# DT_ROUNDS (default 2) is the number of rounds, DT_STEPS (default 3) the steps of each; the first step is not counted.
 set -euo pipefail
 rounds=${DT_ROUNDS:-2} steps=${DT_STEPS:-3}
 dir=$(mktemp -d "${TMPDIR:-/tmp}/dt-bench-XXXXXX")

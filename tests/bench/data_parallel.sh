@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# data_parallel.sh: two data-parallel ranks of one thread each against two independent one-thread runs side by side, GPT-2 124M,
-# one sequence of 1024 tokens a rank. Pairs in turn, so that both see the same machine; prints the medians and their ratio.
-# DT_PAIRS (default 3) pairs of DT_STEPS (default 6) steps, of which the first is not counted.
+# data_parallel.sh: two data-parallel ranks of one thread each against two independent one-thread runs at the same time. Each trains GPT-2
+# 124M with one sequence of 1024 tokens per rank. The two sides alternate, so that both see the same machine. It prints the medians and
+# their ratio. DT_PAIRS (default 3) is the number of pairs, DT_STEPS (default 6) the steps of each; the first step is not counted.
 set -euo pipefail
 pairs=${DT_PAIRS:-3} steps=${DT_STEPS:-6}
 dir=$(mktemp -d "${TMPDIR:-/tmp}/dt-bench-XXXXXX")

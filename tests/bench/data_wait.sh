@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# data_wait.sh: how long a step of GPT-2 124M waits for its data, against the step, by the run's own metrics: the first start of a dataset
-# that no cache holds, where the system lets go of it. The first step is left out: nothing could be read before it.
+# data_wait.sh: the time that a step of GPT-2 124M waits for its data, divided by the time of the step, from the run's own metrics. The
+# dataset is not in the page cache, if the system can drop it. The first step is not counted, since no data can be read before it.
 set -euo pipefail
 dir=$(mktemp -d "${TMPDIR:-/tmp}/dt-bench-XXXXXX")
 trap 'rm -rf "$dir"' EXIT

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# encoders.sh: text to ids on one core against tiktoken and Hugging Face's tokenizers, which DT_BENCH_PYTHON, a python, has.
-# DT_BENCH_ENGLISH and DT_BENCH_CODE name texts; without them, they are up to 20 MB each of what this machine has. DT_BENCH_RANKS names
-# tiktoken's ranks, PATTERN.tiktoken; without it, 32,000 tokens are learned from both texts.
-# Exit codes: 77 without such a python.
+# encoders.sh: text to ids on one core, compared with tiktoken and Hugging Face's tokenizers. DT_BENCH_PYTHON names a Python interpreter
+# that has both. DT_BENCH_ENGLISH and DT_BENCH_CODE name texts; the default is up to 20 MB of each from this machine. DT_BENCH_RANKS names
+# tiktoken's ranks, PATTERN.tiktoken; without it, the script learns 32,000 tokens from both texts.
+# Exit code 77: there is no such interpreter.
 set -euo pipefail
 [[ -n ${DT_BENCH_PYTHON:-} ]] || {
   echo "text to ids against tiktoken and Hugging Face's tokenizers: DT_BENCH_PYTHON names no python that has them"

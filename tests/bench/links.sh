@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# links.sh: a pipeline over four nodes whose links carry 1 Gbit/s (tests/slurm/cluster; as root): 1F1B, units that take known times, a
-# step against the walk of its lists, in which messages take as long as one pair of ranks measures.
+# links.sh: a 1F1B pipeline over four nodes with links of 1 Gbit/s (tests/slurm/cluster; as root). Units take known times. The script
+# compares a step with the prediction from its lists of actions, in which a message takes the time measured between one pair of ranks.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 dir=$(mktemp -d "${TMPDIR:-/tmp}/dt-bench-XXXXXX")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# memory.sh: the peak resident memory of a rank of four that divide everything (--zero 3), of a model of 304M parameters, against what
-# --dry-run says of its buffers and what a rank of a tiny model takes beside its own.
+# memory.sh: the peak resident memory of one of four ranks with --zero 3, for a model of 304M parameters. The script compares it with the
+# buffers that --dry-run estimates, plus the memory that a rank of a tiny model needs beside its own buffers.
 set -euo pipefail
 dir=$(mktemp -d "${TMPDIR:-/tmp}/dt-bench-XXXXXX")
 trap 'rm -rf "$dir"' EXIT

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# overlap.sh: GPT-2 124M on two nodes of one thread each whose links carry 1 Gbit/s (tests/slurm/cluster; as root), one sequence of
-# 1024 tokens a node: a step against a model of it, and with computing and messages overlapped against one after the other.
+# overlap.sh: GPT-2 124M on two nodes of one thread each with links of 1 Gbit/s (tests/slurm/cluster; as root), one sequence of 1024 tokens
+# per node. It compares a step with a model of it, and computation overlapped with communication with one after the other.
 #
 # The model has one processor and one link. Units compute in the order of the step, at the times that bench_units measures for one
-# thread; a unit's gradients go on the link when its backward is done and the link is free, at the rate that dt-allreduce-bench
-# measures; what else a step of one rank takes (the optimizer) comes last.
+# thread. The link transfers a unit's gradients once its backward is done and the link is free, at the rate that dt-allreduce-bench
+# measures. The rest of a step of one rank (the optimizer) comes last.
 set -euo pipefail
 steps=${DT_STEPS:-4}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# pipeline.sh: bubbles and memory of pipelines against what is known of them; then tokens/s of two ranks of one thread each, a llama of
-# eight equal blocks whose embedding and head are a hundredth of the work, 16 micro-batches: pp=2 by its schedules against dp=2 of the
-# same work, in turns, so that all see the same machine; the best step of each. DT_ROUNDS (default 3) rounds of DT_STEPS (default 5)
-# steps, of which the first is not counted.
+# pipeline.sh: bubbles and memory of pipelines against the papers' formulas. Then tokens/s of two ranks of one thread each, for a llama of
+# eight equal blocks whose embedding and head are a hundredth of the work, with 16 micro-batches. Each schedule with --pp 2 alternates with
+# dp=2 on the same work, so that all see the same machine; the best step of each counts. DT_ROUNDS (default 3) is the number of rounds,
+# DT_STEPS (default 5) the steps of each; the first step is not counted.
 set -euo pipefail
 rounds=${DT_ROUNDS:-3} steps=${DT_STEPS:-5}
 dir=$(mktemp -d "${TMPDIR:-/tmp}/dt-bench-XXXXXX")

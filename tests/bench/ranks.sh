@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# ranks.sh: two steps of llama-tiny on 256 ranks that are threads of one process against 64: the time, of which four times as many ranks
-# should take little more than four times as much, and the peak resident memory of a rank.
+# ranks.sh: two steps of llama-tiny on 256 ranks that are threads of one process, against 64 such ranks. It prints the time, which should be
+# little more than four times as long, and the peak resident memory of a rank.
 set -euo pipefail
 dir=$(mktemp -d "${TMPDIR:-/tmp}/dt-bench-XXXXXX")
 trap 'rm -rf "$dir"' EXIT

@@ -1,11 +1,6 @@
 #!/usr/bin/env bash
-# run.sh BUILD: a table of how near training comes to this machine's speed and, with TORCH_PYTHON, to PyTorch's;
-# every kernel, product and unit at its shapes; text to ids; batches against memcpy and a step's wait for them; tokenizers learned, text to
-# shards, and text to ids against others' encoders; then saving beside training, saving, loading and merging against plain reads and
-# writes, checkpoints of thousands of files against some of 64, copies between nodes against plain bytes; two data-parallel ranks against two runs alone; pipelines against the papers' bubbles, the walk of their lists, data-parallel
-# ranks, and over links that carry 1 Gbit/s; ranks that share layers against one rank and, over such links, what they exchange in chunks
-# against whole; ranks that divide sequences against one rank; the memory of four, 256 ranks that are threads against 64, all-reduce and all-to-all on one host, and what dt-allreduce-bench adds
-# to the calls that it measures.
+# run.sh BUILD: runs all benchmarks of make bench, one after the other, and prints their tables. tests/bench/README.md lists what each
+# measures. TORCH_PYTHON names a Python interpreter that has torch, for PyTorch's side.
 set -euo pipefail
 build=$(cd "${1:?usage: run.sh BUILD}" && pwd)
 export PATH=$build/bin:$PATH
@@ -16,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 seq 1 40000 >"$work/text"
 dt-shard-data --quiet --out "$work/shards" --val-fraction 0 "$work/text" >/dev/null
-# PyTorch's side of the table where a python that has it is named.
+# PyTorch's side of the table, if TORCH_PYTHON is set.
 if [[ -n ${TORCH_PYTHON:-} ]]; then torch=(--torch "$TORCH_PYTHON" "$here/table"); else torch=(); fi
 TMPDIR=$work bench_table --train dt-train "$work/shards" "${torch[@]}"
 

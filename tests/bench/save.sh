@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# save.sh: how long training stands still for a checkpoint that is written while it goes on, against one that it waits for. Seven
-# pairs, each of one run: the first save is in the background, the last is not. Beside it, what the save costs in all: also the steps that
-# share the machine with the writing are slower.
+# save.sh: how long a checkpoint stops training, if it is written in the background and if training waits for it. Seven pairs, each from one
+# run: the first save is in the background, the last is not. It also prints the total cost of a save, since steps that share the machine
+# with the writing are slower.
 set -euo pipefail
 dir=$(mktemp -d "${TMPDIR:-/tmp}/dt-bench-XXXXXX")
 trap 'rm -rf "$dir"' EXIT

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# shards.sh: learning a tokenizer against Hugging Face's trainer on the same cores, then text to shards on two threads against one, each
-# with a core of its own, and against the encoder alone on as many. DT_BENCH_TEXT names the text; without it, it is 100 MB of what this
-# machine has of documents and code. DT_BENCH_PYTHON names a python that has tokenizers. In /dev/shm, unless it lacks 4 GB or
-# TMPDIR says where: a disk would be measured otherwise.
+# shards.sh: learning a tokenizer against Hugging Face's trainer on the same cores. Then text to shards on two threads, each with its own
+# core, against one thread, and against the encoder alone on as many threads. DT_BENCH_TEXT names the text; the default is 100 MB of
+# documents and code of this machine. DT_BENCH_PYTHON names a Python interpreter that has tokenizers. Files are in /dev/shm, unless it lacks
+# 4 GB or TMPDIR names another folder, so that the disk is not measured.
 set -euo pipefail
 if [[ -z ${TMPDIR:-} ]] && (($(df --output=avail -B1 /dev/shm 2>/dev/null | tail -n 1 || echo 0) > 4000000000)); then TMPDIR=/dev/shm; fi
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# tensor.sh: layers shared by two ranks of one thread each (--tp 2) against one rank of two threads: GPT-2 124M, 1024 tokens a step, in
-# turns, so that all see the same machine; tokens/s of the best step of each. DT_ROUNDS (default 3) rounds of DT_STEPS (default 4)
-# steps, of which the first is not counted.
+# tensor.sh: tensor parallelism (--tp 2) on two ranks of one thread each against one rank of two threads: GPT-2 124M, 1024 tokens per step.
+# The two sides alternate, so that both see the same machine. It prints the tokens/s of the best step of each. DT_ROUNDS (default 3) is the
+# number of rounds, DT_STEPS (default 4) the steps of each; the first step is not counted.
 set -euo pipefail
 rounds=${DT_ROUNDS:-3} steps=${DT_STEPS:-4}
 dir=$(mktemp -d "${TMPDIR:-/tmp}/dt-bench-XXXXXX")

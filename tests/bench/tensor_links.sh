@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# tensor_links.sh: layers shared by two nodes of one thread each whose links carry 1 Gbit/s (tests/slurm/cluster; as root), a llama
-# whose exchanges take about as long as its computing: a step that computes nothing while it exchanges; with products exchanged whole,
-# while gradients of weights are made; and in chunks, each while another is multiplied. In turns; the best step of each. DT_ROUNDS (default 2) rounds of DT_STEPS (default 4) steps, of which the
-# first is not counted.
+# tensor_links.sh: tensor parallelism over two nodes of one thread each with links of 1 Gbit/s (tests/slurm/cluster; as root), for a llama
+# whose exchanges take about as long as its computation. It compares three kinds of step: one that does not compute while it exchanges; one
+# that exchanges whole products while it computes gradients of weights; and one that exchanges each chunk while it multiplies the next. They
+# alternate; the best step of each counts. DT_ROUNDS (default 2) is the number of rounds, DT_STEPS (default 4) the steps of each; the first
+# step is not counted.
 set -euo pipefail
 shopt -s extglob
 rounds=${DT_ROUNDS:-2} steps=${DT_STEPS:-4}
