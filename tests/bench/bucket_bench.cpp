@@ -1,4 +1,4 @@
-// Measures what a bound on the bytes under way costs. Under mpirun or srun, all-reduces by messages run for
+// Measures what a bound on the bytes in flight costs. Under mpirun or srun, all-reduces by messages run for
 // several buckets by turns: one of 64 MiB, and four of 16 MiB at once. With an argument, ranks of one host
 // send messages, too.
 #include <algorithm>
