@@ -53,10 +53,13 @@ class Values {
   static Values random(DType dtype, std::int64_t count, std::uint64_t seed, std::int64_t misaligned = 0) {
     Values values(dtype, count, misaligned);
     std::uint64_t state = seed * 0x9e3779b97f4a7c15 + 1;
-    for (std::int64_t i = 0; i < count; ++i) {
+    for (std::int64_t i = 0; i < std::min(count, period); ++i) {
       state = state * 6364136223846793005 + 1442695040888963407;
       values.set(i, static_cast<double>(state >> 40) / (1 << 23) - 1);
     }
+    const auto element = static_cast<std::int64_t>(dtype_bytes(dtype));
+    for (std::int64_t i = period; i < count; i += period)
+      std::copy_n(values.data(), std::min(period, count - i) * element, values.data() + i * element);
     return values;
   }
 
@@ -93,6 +96,8 @@ class Values {
   }
 
  private:
+  /// Random values repeat after this many elements, a prime that no stride or block is a multiple of.
+  static constexpr std::int64_t period = 65537;
   DType dtype_;
   std::int64_t count_, misaligned_;
   Buffer buffer_;
