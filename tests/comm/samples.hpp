@@ -2,6 +2,7 @@
 // Inputs that every rank can compute for all ranks, and their combined values, by plain loops.
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -37,10 +38,9 @@ inline std::uint64_t random_bits(int rank, std::int64_t index) {
 template <class Make>
 auto repeated(std::int64_t numel, const Make& make) {
   std::vector<decltype(make(std::int64_t{0}))> values(static_cast<std::size_t>(numel));
-  for (std::int64_t i = 0; i < numel; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    values[at] = i < period ? make(i) : values[at - period];
-  }
+  for (std::int64_t i = 0; i < std::min(numel, period); ++i) values[static_cast<std::size_t>(i)] = make(i);
+  for (std::int64_t i = period; i < numel; i += period)
+    std::copy_n(values.begin(), std::min(period, numel - i), values.begin() + i);
   return values;
 }
 
@@ -49,9 +49,8 @@ auto repeated(std::int64_t numel, const Make& make) {
 template <class T>
 T wild_value(std::uint64_t bits) {
   if constexpr (std::is_floating_point_v<T>) {
-    const double mantissa = 1.0 + static_cast<double>(bits >> 12) * 0x1p-52;
-    return static_cast<T>(
-        std::ldexp((bits & 1) != 0 ? mantissa : -mantissa, static_cast<int>(bits >> 1 & 31) - 16));
+    const std::uint64_t exponent = 1023 - 16 + (bits >> 1 & 31);
+    return static_cast<T>(std::bit_cast<double>((~bits & 1) << 63 | exponent << 52 | bits >> 12));
   } else {
     return static_cast<T>(bits);
   }

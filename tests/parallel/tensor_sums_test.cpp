@@ -8,6 +8,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "base/numeric/integer.hpp"
@@ -107,11 +108,11 @@ void add_expected(const model::ParameterTable& table, model::Layout layout, Whol
       for (int tp_rank = 0; tp_rank < layout.tp; ++tp_rank) {
         if (!owns_shard(param, layout, {.tp = tp_rank})) continue;
         const Piece slice = shard_piece(param, layout, {.tp = tp_rank});
+        const std::vector<int> ranks = ranks_with_parts(param, layout, tp_rank);
         for (const CopyRange& run : intersect(slice, Piece::whole(param.shape))) {
           for (std::int64_t e = run.target; e < run.target + run.count; ++e) {
             float sum = 0;
-            for (const int rank : ranks_with_parts(param, layout, tp_rank))
-              sum += sum_of_lanes(unit, p, e, rank);
+            for (const int rank : ranks) sum += sum_of_lanes(unit, p, e, rank);
             whole.expected[to_index(p)][static_cast<std::size_t>(e)] += sum;
           }
         }
@@ -120,20 +121,25 @@ void add_expected(const model::ParameterTable& table, model::Layout layout, Whol
   }
 }
 
-/// Returns what a rank adds to an element's gradient with micro-batch `m`. An expert's rank computes
-/// the tokens of the micro-batches that all ranks of its group have at this turn, and sums them in the
-/// order of ranks.
-float term_of_rank(const LocalTable& local, const LocalParam& param, int unit, std::int64_t m,
-                   std::int64_t element, int tp_rank) {
+/// Returns the micro-batches whose gradients a rank adds with micro-batch `m`. An expert's rank computes
+/// the tokens of the micro-batches that all ranks of its group have at this turn.
+std::vector<std::int64_t> micro_batches_of(const LocalTable& local, const LocalParam& param, std::int64_t m) {
   const model::Layout& layout = local.layout();
-  const bool is_expert = local.group(param.group).reduction == model::ReductionAxis::expert_data;
-  if (!is_expert) return term(unit, param.param, m, element, tp_rank);
+  if (local.group(param.group).reduction != model::ReductionAxis::expert_data) return {m};
   const int own = layout.data_rank(local.place()), first = own - layout.expert_rank(local.place());
   const std::int64_t turn = m - plan_of(layout, own).first_micro_batch();
-  std::vector<float> terms;
+  std::vector<std::int64_t> micro_batches;
   for (int rank = first; rank < first + layout.ep; ++rank)
-    terms.push_back(
-        term(unit, param.param, plan_of(layout, rank).first_micro_batch() + turn, element, tp_rank));
+    micro_batches.push_back(plan_of(layout, rank).first_micro_batch() + turn);
+  return micro_batches;
+}
+
+/// Returns what a rank adds to an element's gradient: the sum over micro-batches, in the order of ranks.
+float term_of_rank(int unit, int param, std::span<const std::int64_t> micro_batches, std::int64_t element,
+                   int tp_rank) {
+  if (micro_batches.size() == 1) return term(unit, param, micro_batches[0], element, tp_rank);
+  std::vector<float> terms;
+  for (const std::int64_t m : micro_batches) terms.push_back(term(unit, param, m, element, tp_rank));
   for (std::size_t step = 1; step < terms.size(); step *= 2) {
     for (std::size_t i = 0; i < terms.size(); i += 2 * step) terms[i] += terms[i + step];
   }
@@ -146,11 +152,12 @@ void add_terms(ModelStorage& storage, const Context& context, int unit, std::int
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     const LocalParam& param = local.param(local.params_of(unit)[i]);
     const bool is_part = tensor_sum_of(local.spec(param), local.layout()) != TensorSum::none;
+    const std::vector<std::int64_t> micro_batches = micro_batches_of(local, param, m);
     const auto values = gradients[i].span<float>();
     for (const CopyRange& run : intersect(Piece::whole(param.piece.global), param.piece)) {
       for (std::int64_t e = 0; e < run.count; ++e)
         values[static_cast<std::size_t>(run.target + e)] +=
-            term_of_rank(local, param, unit, m, run.source + e, is_part ? local.place().tp : 0);
+            term_of_rank(unit, param.param, micro_batches, run.source + e, is_part ? local.place().tp : 0);
     }
   }
   storage.gradients().finish_micro_batch(context, unit, m);
