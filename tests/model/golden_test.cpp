@@ -211,7 +211,7 @@ TEST_CASE("logits, loss and gradients in bf16 are as near to the exact ones as t
     for (const std::string& name : models_bf16) check_golden(name, context, DType::bf16, 2e-2);
   }
 }
-TEST_CASE("logits, loss and gradients on a device are those of transformers", "[device]") {
+TEST_CASE("logits, loss and gradients on a device are those of transformers", "[device][slow]") {
   const test_device::Use device(1);
   const Context context(1, Device::gpu(0));
   for (const std::string& name : models) {

@@ -130,8 +130,8 @@ TEST_CASE("a stage's storage holds what its estimate says") {
                                    .schedule = kind.schedule,
                                    .virtual_stages = kind.virtual_stages},
                                   num_units(setting), extra);
-        for (setting.micro_batches = 4; setting.micro_batches <= 12; setting.micro_batches += 8)
-          train(setting, [&](Rank& rank) { check_stored(setting, rank); });
+        setting.micro_batches = extra == 0 ? 4 : 12;
+        train(setting, [&](Rank& rank) { check_stored(setting, rank); });
       }
     }
   }

@@ -281,7 +281,7 @@ TEST_CASE("at equal division of sequences, stages, dp and ZeRO change no bit") {
       const Result expected = train(reference);
       for (const int pp : {1, 2}) {
         for (const int dp : {1, 2, 4}) {
-          if (dp * cp > 12) continue;
+          if (dp * cp > 8) continue;
           for (const int zero : {0, 1}) {
             Setting setting = reference;
             setting.layout.pp = pp;

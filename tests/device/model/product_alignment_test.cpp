@@ -139,7 +139,7 @@ bool may_share(const ModelSpec& spec, int tp) {
 }  // namespace
 
 TEST_CASE("every product of every preset is aligned as cuBLAS wants it, however many ranks share layers",
-          "[test-device]") {
+          "[test-device][slow]") {
   int cases = 0;
   for (const std::string& name : model::preset_names()) {
     ModelSpec spec = model::load_model_spec(name);
