@@ -9,7 +9,9 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 [[ $here != */share/dt ]] || PATH=${here%/share/dt}/bin:$PATH # the tools that were installed with this script
 steps=600
 kill_at=250
-say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+bold='' plain=''
+[[ ! -t 1 ]] || bold=$'\033[1m' plain=$'\033[0m'
+say() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 
 rm -rf "$out"
 mkdir -p "$(dirname "$out")"
