@@ -9,7 +9,7 @@
 # Rows without a way are looked for by CMake itself.
 find_package(PkgConfig QUIET)
 set(dt_dependencies
-  "openmp | C++20 compiler with OpenMP: gcc 12, clang 16 or newer | package:OpenMP/CXX=OpenMP::OpenMP_CXX | build-essential, or clang libomp-dev | gcc-toolset-12-gcc-c++, or gcc-c++ of RHEL 10 | gcc"
+  "openmp | C++20 compiler with OpenMP: gcc 12, clang 16 or newer | package:OpenMP/CXX=OpenMP::OpenMP_CXX | build-essential, or clang-19 libomp-19-dev | gcc-toolset-12-gcc-c++, or gcc-c++ of RHEL 10 | gcc"
   "cmake | CMake 3.25 or newer | | cmake | cmake | cmake"
   "ninja | Ninja | | ninja-build | ninja-build | ninja"
   "pkg_config | pkg-config | package:PkgConfig= | pkg-config | pkgconf-pkg-config | pkgconf"
