@@ -101,7 +101,7 @@ class Remover {
   void check_all_gone() const {
     if (!kept_.empty())
       throw Error(ErrorKind::environment, kept_,
-                  "the other checkpoints were removed; fix this, then run prune again");
+                  "the list shows which were removed; fix this, then run prune again");
   }
 
  private:
