@@ -199,4 +199,11 @@ TEST_CASE("numbers take units where the option says so") {
   }
   for (const char* text : {"989X", "T", "1e2T", "-1T"})
     CHECK(caught([&] { e.parse({"--peak-flops", text}); }).says("(K, M, G, T and P are understood)"));
+
+  double bandwidth = 1.5e12;
+  e.table.add("bandwidth", &bandwidth, "X", "bytes/s", 1).use_decimal_units();
+  double rate = 10e9;
+  e.table.add("rate", &rate, "X", "rates", 1).use_decimal_units();
+  CHECK(e.table.help_all().find("bytes/s (default: 1500G)") != std::string::npos);
+  CHECK(e.table.help_all().find("rates (default: 10G)") != std::string::npos);
 }

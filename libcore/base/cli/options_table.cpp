@@ -130,6 +130,15 @@ std::string without_unit(const std::string& value) {
   return fmt::format("{}e{}", value.substr(0, value.size() - 1), 3 * (power + 1));
 }
 
+/// Returns "989T" for "989e12". A number that is no multiple of a unit stays as it is.
+std::string with_unit(const std::string& number) {
+  const double value = number.empty() ? 0 : std::stod(number);
+  for (const auto& [unit, letter] : {std::pair{1e15, 'P'}, {1e12, 'T'}, {1e9, 'G'}, {1e6, 'M'}, {1e3, 'K'}}) {
+    if (value >= unit && std::fmod(value, unit) == 0) return fmt::format("{}{}", value / unit, letter);
+  }
+  return number;
+}
+
 /// Returns the choices as metavar if they are few, else "NAME".
 std::string choice_metavar(const std::vector<std::string>& allowed) {
   constexpr std::size_t max_width = 32;
@@ -345,6 +354,7 @@ OptionTable& OptionTable::use_binary_units() {
 
 OptionTable& OptionTable::use_decimal_units() {
   OptionEntry& entry = state_->last();
+  entry.default_text = with_unit(entry.default_text);
   entry.assign = [assign = std::move(entry.assign)](const std::string& value) {
     Problem problem = assign(without_unit(value));
     if (problem) *problem += " (K, M, G, T and P are understood)";
