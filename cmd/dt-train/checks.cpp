@@ -10,7 +10,11 @@ namespace dt::train_tool {
 
 void check_settings(const plan::Settings& s) {
   if (s.data.mixture.empty() && !s.dry_run && !s.show_schedule)
-    throw Error(ErrorKind::usage, "--data is missing", "give a dataset of dt-shard-data");
+    throw Error(
+        ErrorKind::usage, "--data is missing",
+        s.resume.run && s.resume.from == "auto"
+            ? fmt::format("give a dataset of dt-shard-data; {} holds no run to take it from", *s.resume.run)
+            : "give a dataset of dt-shard-data; see --help");
   if (s.data.stage_dir && s.data.stage_dir->empty())
     throw Error(ErrorKind::usage, "--stage-dir is empty", "give a folder on node-local storage");
   if (s.resume.run && s.resume.run->empty())

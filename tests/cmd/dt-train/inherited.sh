@@ -71,7 +71,11 @@ expect_match stderr 'using options from branch/run.json: --data shards'
 
 # --resume never begins another training, and inherits nothing.
 expect_exit 2 dt-train --run run --resume never
-expect_match stderr -- '--data is missing'
+expect_match stderr -- '--data is missing; give a dataset of dt-shard-data; see --help$'
+
+# A mistyped run folder is named.
+expect_exit 2 dt-train --run rnu
+expect_match stderr -- '--data is missing; give a dataset of dt-shard-data; rnu holds no run to take it from$'
 
 # tp, cp, pp and zero where the ranks allow it, with what goes with them.
 laid=(--model llama-tiny --data shards --sequence-length 32 "${machine[@]}")
