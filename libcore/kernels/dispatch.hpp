@@ -57,6 +57,7 @@ namespace dt::kernels {
   /* elementwise */                            \
   KERNEL(add)                                  \
   KERNEL(add_bias_residual)                    \
+  KERNEL(scale_add)                            \
   KERNEL(accumulate)                           \
   KERNEL(cast)                                 \
   KERNEL(cast_columns)                         \

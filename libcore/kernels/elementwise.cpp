@@ -40,6 +40,15 @@ void add_bias_residual(const Context& context, const Tensor& x_RN, const Tensor&
                                                                       y_RN);
 }
 
+void scale_add(const Context& context, double scale, const Tensor& x, const Tensor& residual,
+               const Tensor& y) {
+  if (residual) check_alike("scale_add", x, residual);
+  check_alike("scale_add", x, y);
+  static constexpr Implementations<decltype(scale_add)> implementations{
+      reference::scale_add<double>, reference::scale_add<float>, cpu::scale_add, &GpuKernels::scale_add};
+  select_kernel(implementations, context, "scale_add", y.dtype())(context, scale, x, residual, y);
+}
+
 void accumulate(const Context& context, const Tensor& source, const Tensor& target) {
   DT_CHECK(source.dtype() == DType::f64 || source.dtype() == DType::f32,
            "accumulate: there is no kernel for {}", dtype_name(source.dtype()));

@@ -16,6 +16,11 @@ void add(const Context& context, const Tensor& a, const Tensor& b, const Tensor&
 /// Numerics: one dtype: f64, f32, bf16 or f16. Added in this order and rounded once.
 void add_bias_residual(const Context& context, const Tensor& x_RN, const Tensor& bias_N,
                        const Tensor& residual_RN, const Tensor& y_RN);
+/// Computes y = scale · x + residual. The residual may be absent. y may alias x or the residual.
+/// Numerics: one dtype: f64, f32, bf16 or f16. The scale has the precision of statistics, and the
+/// result is rounded once.
+void scale_add(const Context& context, double scale, const Tensor& x, const Tensor& residual,
+               const Tensor& y);
 /// Computes target += source, rounded once: fp64 into fp64, fp32 into fp32 or bf16.
 void accumulate(const Context& context, const Tensor& source, const Tensor& target);
 /// Computes target = source in target's dtype. Both are any of f64, f32, bf16 and f16.

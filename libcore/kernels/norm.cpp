@@ -8,7 +8,7 @@
 namespace dt::kernels {
 
 void layer_norm(const Context& context, const Tensor& x_RC, const Tensor& weight_C, const Tensor& bias_C,
-                double eps, const Tensor& y_RC, const Tensor& mean_R, const Tensor& rstd_R) {
+                double eps, const Tensor& y_RC, const Tensor& mean_R, const Tensor& rstd_R, bool plus_one) {
   constexpr const char* name = "layer_norm";
   check_rank(name, "x_RC", x_RC, 2);
   const std::int64_t R = x_RC.dim(0), C = x_RC.dim(1);
@@ -21,13 +21,13 @@ void layer_norm(const Context& context, const Tensor& x_RC, const Tensor& weight
   static constexpr Implementations<decltype(layer_norm)> implementations{
       reference::layer_norm<double>, reference::layer_norm<float>, cpu::layer_norm, &GpuKernels::layer_norm};
   select_kernel(implementations, context, name, dtype)(context, x_RC, weight_C, bias_C, eps, y_RC, mean_R,
-                                                       rstd_R);
+                                                       rstd_R, plus_one);
 }
 
 void layer_norm_backward(const Context& context, const Tensor& dy_RC, const Tensor& x_RC,
                          const Tensor& weight_C, const Tensor& mean_R, const Tensor& rstd_R,
                          const Tensor& dresidual_RC, const Tensor& dx_RC, const Tensor& dweight_C,
-                         const Tensor& dbias_C) {
+                         const Tensor& dbias_C, bool plus_one) {
   constexpr const char* name = "layer_norm_backward";
   check_rank(name, "dy_RC", dy_RC, 2);
   const std::int64_t R = dy_RC.dim(0), C = dy_RC.dim(1);
@@ -44,11 +44,11 @@ void layer_norm_backward(const Context& context, const Tensor& dy_RC, const Tens
       reference::layer_norm_backward<double>, reference::layer_norm_backward<float>, cpu::layer_norm_backward,
       &GpuKernels::layer_norm_backward};
   select_kernel(implementations, context, name, dtype)(context, dy_RC, x_RC, weight_C, mean_R, rstd_R,
-                                                       dresidual_RC, dx_RC, dweight_C, dbias_C);
+                                                       dresidual_RC, dx_RC, dweight_C, dbias_C, plus_one);
 }
 
 void rms_norm(const Context& context, const Tensor& x_RC, const Tensor& weight_C, double eps,
-              const Tensor& y_RC, const Tensor& rstd_R) {
+              const Tensor& y_RC, const Tensor& rstd_R, bool plus_one) {
   constexpr const char* name = "rms_norm";
   check_rank(name, "x_RC", x_RC, 2);
   const std::int64_t R = x_RC.dim(0), C = x_RC.dim(1);
@@ -58,12 +58,12 @@ void rms_norm(const Context& context, const Tensor& x_RC, const Tensor& weight_C
   check_tensor(name, "rstd_R", rstd_R, statistics_dtype(dtype), {R});
   static constexpr Implementations<decltype(rms_norm)> implementations{
       reference::rms_norm<double>, reference::rms_norm<float>, cpu::rms_norm, &GpuKernels::rms_norm};
-  select_kernel(implementations, context, name, dtype)(context, x_RC, weight_C, eps, y_RC, rstd_R);
+  select_kernel(implementations, context, name, dtype)(context, x_RC, weight_C, eps, y_RC, rstd_R, plus_one);
 }
 
 void rms_norm_backward(const Context& context, const Tensor& dy_RC, const Tensor& x_RC,
                        const Tensor& weight_C, const Tensor& rstd_R, const Tensor& dresidual_RC,
-                       const Tensor& dx_RC, const Tensor& dweight_C) {
+                       const Tensor& dx_RC, const Tensor& dweight_C, bool plus_one) {
   constexpr const char* name = "rms_norm_backward";
   check_rank(name, "dy_RC", dy_RC, 2);
   const std::int64_t R = dy_RC.dim(0), C = dy_RC.dim(1);
@@ -78,7 +78,7 @@ void rms_norm_backward(const Context& context, const Tensor& dy_RC, const Tensor
       reference::rms_norm_backward<double>, reference::rms_norm_backward<float>, cpu::rms_norm_backward,
       &GpuKernels::rms_norm_backward};
   select_kernel(implementations, context, name, dtype)(context, dy_RC, x_RC, weight_C, rstd_R, dresidual_RC,
-                                                       dx_RC, dweight_C);
+                                                       dx_RC, dweight_C, plus_one);
 }
 
 }  // namespace dt::kernels

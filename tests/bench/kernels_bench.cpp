@@ -183,6 +183,11 @@ void add(benchmark::State& state, DType dtype) {
   const Tensor x = b.elements({parameters}), y = b.elements({parameters});
   measure_bytes(state, b.bytes(3.0 * parameters), [&](const Context& c) { kernels::add(c, x, y, y); });
 }
+void scale_add(benchmark::State& state, DType dtype) {
+  Bench b(dtype);
+  const Tensor x = b.elements({N, C}), y = b.elements({N, C});
+  measure_bytes(state, b.bytes(3.0 * N * C), [&](const Context& c) { kernels::scale_add(c, 0.3, x, y, y); });
+}
 void add_bias_residual(benchmark::State& state, DType dtype) {
   Bench b(dtype);
   const Tensor x = b.elements({N, C}), bias = b.elements({C}), y = b.elements({N, C});
@@ -280,7 +285,7 @@ void register_all() {
     DT_ADD(embedding), DT_ADD(embedding_backward), DT_ADD(cross_entropy), DT_ADD(cross_entropy_gradient);
     DT_ADD(cross_entropy_partial), DT_ADD(cross_entropy_gradient_from_partials);
     DT_ADD(add_bias_residual), DT_ADD(bias_backward);
-    DT_ADD(add), DT_ADD(convert), DT_ADD(sum_squares_by_block);
+    DT_ADD(add), DT_ADD(scale_add), DT_ADD(convert), DT_ADD(sum_squares_by_block);
     for (const auto& [name, kind] : enum_names(kernels::OptimizerKind{})) {
       const std::string row = fmt::format("{}/{}", name, dtype_name(dtype));
       one_thread_and_all(

@@ -68,6 +68,39 @@ TEST_CASE("add_bias_residual adds what there is of both, and y may lie over x or
   }
 }
 
+TEST_CASE("scale_add scales, adds a residual, and y may lie over either") {
+  const Context context(1, Device::host());
+  for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
+    Fixture f(context, dtype);
+    const Tensor x = f.values({3}, {1, -2, 4}), residual = f.values({3}, {10, 20, 30}), y = f.output({3});
+    scale_add(context, 0.5, x, Tensor(), y);
+    CHECK(to_doubles(y) == std::vector<double>{0.5, -1, 2});
+    scale_add(context, 0.5, x, residual, y);
+    CHECK(to_doubles(y) == std::vector<double>{10.5, 19, 32});
+    scale_add(context, 2, x, residual, residual);
+    CHECK(to_doubles(residual) == std::vector<double>{12, 16, 38});
+    scale_add(context, 2, x, y, x);
+    CHECK(to_doubles(x) == std::vector<double>{12.5, 15, 40});
+    scale_add(context, 2, x, Tensor(), x);
+    CHECK(to_doubles(x) == std::vector<double>{25, 30, 80});
+  }
+}
+
+TEST_CASE("fast scale_add agrees with its reference", "[device]") {
+  for (const std::int64_t count : counts) {
+    for (const bool has_residual : {false, true}) {
+      const Case run = [=](Fixture& f) -> std::vector<Tensor> {
+        const Tensor y = f.output({count});
+        scale_add(f.context, 0.7, f.random({count}, 1), has_residual ? f.random({count}, 2) : Tensor(), y);
+        return {y};
+      };
+      check_fast_kernel(run);
+      check_fast_half_kernel(run, Threads::any, 4e-3);
+      check_gpu_kernel(run);
+    }
+  }
+}
+
 TEST_CASE("add_bias_residual rounds a 16-bit sum once") {
   const Context context(1, Device::host());
   Fixture h(context, DType::bf16);

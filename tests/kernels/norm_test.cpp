@@ -40,37 +40,59 @@ TEST_CASE("rms_norm scales each row by its root mean square") {
   CHECK(to_doubles(y)[1] == Approx(14));
 }
 
+TEST_CASE("norms may multiply by 1 + weight, a sum that is not rounded to the weight's dtype") {
+  const Context context(1, Device::host());
+  for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
+    Fixture f(context, dtype);
+    // The mean of squares and eps are 1 together. In bf16 1 + 0.0043 would be 1.0078, and 1.75 times
+    // that 1.7656.
+    const Tensor x = f.values({1, 4}, {1.75, 0.75, 0.5, 0}), w = f.values({4}, {0.0043, 1, -1, 3});
+    const Tensor y = f.output({1, 4}), mean = f.wide_output({1}), rstd = f.wide_output({1});
+    rms_norm(context, x, w, 0.03125, y, rstd, true);
+    CHECK(to_doubles(rstd)[0] == Approx(1));
+    CHECK(to_doubles(y)[0] == Approx(dtype == DType::bf16 ? 1.7578125 : 1.757525));
+    CHECK(to_doubles(y)[1] == Approx(1.5));
+    CHECK(to_doubles(y)[2] == 0);
+    // The variance is 0.4063, and 0.25 with eps.
+    layer_norm(context, x, w, f.values({4}, {0, 0, 0, 8}), -0.15625, y, mean, rstd, true);
+    CHECK(to_doubles(y)[1] == Approx(0));
+    CHECK(to_doubles(y)[3] == Approx(2));
+  }
+}
+
 TEST_CASE("layer_norm_backward is layer_norm's gradient") {
+  const bool plus_one = GENERATE(false, true);
   const Context context(1, Device::host());
   Fixture f(context, DType::f64);
   const std::int64_t R = 3, C = 5;
   const Tensor x = f.random({R, C}, 1), w = f.random({C}, 2), b = f.random({C}, 3), dy = f.random({R, C}, 4);
   const Tensor y = f.output({R, C}), mean = f.output({R}), rstd = f.output({R});
   const auto loss = [&] {
-    layer_norm(context, x, w, b, 1e-5, y, mean, rstd);
+    layer_norm(context, x, w, b, 1e-5, y, mean, rstd, plus_one);
     return weighted_sum(y, dy);
   };
   loss();
   const Tensor dx = f.output({R, C}), dw = f.random({C}, 0, 0), db = f.random({C}, 0, 0);
-  layer_norm_backward(context, dy, x, w, mean, rstd, Tensor(), dx, dw, db);
+  layer_norm_backward(context, dy, x, w, mean, rstd, Tensor(), dx, dw, db, plus_one);
   check_gradient(loss, x, dx);
   check_gradient(loss, w, dw);
   check_gradient(loss, b, db);
 }
 
 TEST_CASE("rms_norm_backward is rms_norm's gradient") {
+  const bool plus_one = GENERATE(false, true);
   const Context context(1, Device::host());
   Fixture f(context, DType::f64);
   const std::int64_t R = 3, C = 5;
   const Tensor x = f.random({R, C}, 1), w = f.random({C}, 2), dy = f.random({R, C}, 4);
   const Tensor y = f.output({R, C}), rstd = f.output({R});
   const auto loss = [&] {
-    rms_norm(context, x, w, 1e-5, y, rstd);
+    rms_norm(context, x, w, 1e-5, y, rstd, plus_one);
     return weighted_sum(y, dy);
   };
   loss();
   const Tensor dx = f.output({R, C}), dw = f.random({C}, 0, 0);
-  rms_norm_backward(context, dy, x, w, rstd, Tensor(), dx, dw);
+  rms_norm_backward(context, dy, x, w, rstd, Tensor(), dx, dw, plus_one);
   check_gradient(loss, x, dx);
   check_gradient(loss, w, dw);
 }
@@ -115,43 +137,43 @@ TEST_CASE("norms may be written over what the contract allows") {
   }
 }
 
-Case layer_norm_case(std::int64_t R, std::int64_t C, bool with_bias) {
+Case layer_norm_case(std::int64_t R, std::int64_t C, bool with_bias, bool plus_one = false) {
   return [=](Fixture& f) -> std::vector<Tensor> {
     const Tensor y = f.output({R, C}), mean = f.wide_output({R}), rstd = f.wide_output({R});
     layer_norm(f.context, f.random({R, C}, 1), f.random({C}, 2), with_bias ? f.random({C}, 3) : Tensor(),
-               1e-5, y, mean, rstd);
+               1e-5, y, mean, rstd, plus_one);
     return {y, mean, rstd};
   };
 }
 
-Case rms_norm_case(std::int64_t R, std::int64_t C) {
+Case rms_norm_case(std::int64_t R, std::int64_t C, bool plus_one = false) {
   return [=](Fixture& f) -> std::vector<Tensor> {
     const Tensor y = f.output({R, C}), rstd = f.wide_output({R});
-    rms_norm(f.context, f.random({R, C}, 1), f.random({C}, 2), 1e-5, y, rstd);
+    rms_norm(f.context, f.random({R, C}, 1), f.random({C}, 2), 1e-5, y, rstd, plus_one);
     return {y, rstd};
   };
 }
 
 /// Returns a case with or without dresidual and dbias.
-Case layer_norm_backward_case(std::int64_t R, std::int64_t C, bool with_both) {
+Case layer_norm_backward_case(std::int64_t R, std::int64_t C, bool with_both, bool plus_one = false) {
   return [=](Fixture& f) -> std::vector<Tensor> {
     const Tensor dy = f.random({R, C}, 1), x = f.random({R, C}, 2), w = f.random({C}, 3);
     const Tensor mean = f.wide_random({R}, 4), rstd = f.wide_random({R}, 5), dx = f.output({R, C});
     const Tensor around = with_both ? f.random({R, C}, 6) : Tensor();
     const Tensor dw = f.random_gradient({C}, 7, with_both);
     const Tensor db = with_both ? f.random_gradient({C}, 8, true) : Tensor();
-    layer_norm_backward(f.context, dy, x, w, mean, rstd, around, dx, dw, db);
+    layer_norm_backward(f.context, dy, x, w, mean, rstd, around, dx, dw, db, plus_one);
     return with_both ? std::vector<Tensor>{dx, dw, db} : std::vector<Tensor>{dx, dw};
   };
 }
 
-Case rms_norm_backward_case(std::int64_t R, std::int64_t C, bool with_residual) {
+Case rms_norm_backward_case(std::int64_t R, std::int64_t C, bool with_residual, bool plus_one = false) {
   return [=](Fixture& f) -> std::vector<Tensor> {
     const Tensor dy = f.random({R, C}, 1), x = f.random({R, C}, 2), w = f.random({C}, 3);
     const Tensor rstd = f.wide_random({R}, 5), dx = f.output({R, C});
     const Tensor around = with_residual ? f.random({R, C}, 6) : Tensor();
     const Tensor dw = f.random_gradient({C}, 7, !with_residual);
-    rms_norm_backward(f.context, dy, x, w, rstd, around, dx, dw);
+    rms_norm_backward(f.context, dy, x, w, rstd, around, dx, dw, plus_one);
     return {dx, dw};
   };
 }
@@ -161,6 +183,8 @@ TEST_CASE("fast norms agree with their references") {
     INFO("R " << R << " C " << C);
     for (const bool with_bias : {false, true}) check_all_dtypes(layer_norm_case(R, C, with_bias));
     check_all_dtypes(rms_norm_case(R, C));
+    check_all_dtypes(layer_norm_case(R, C, true, true));
+    check_all_dtypes(rms_norm_case(R, C, true));
   }
 }
 
@@ -171,6 +195,8 @@ TEST_CASE("fast norms' backwards agree with their references") {
       check_all_dtypes(layer_norm_backward_case(R, C, with_both));
       check_all_dtypes(rms_norm_backward_case(R, C, with_both));
     }
+    check_all_dtypes(layer_norm_backward_case(R, C, true, true));
+    check_all_dtypes(rms_norm_backward_case(R, C, true, true));
   }
 }
 
@@ -189,6 +215,10 @@ TEST_CASE("norms on GPUs agree with their references", "[device]") {
     check_gpu_kernel(layer_norm_backward_case(R, C, with_both));
     check_gpu_kernel(rms_norm_backward_case(R, C, with_both));
     check_gpu_kernel(rms_norm_case(R, C));
+    check_gpu_kernel(layer_norm_case(R, C, with_both, true));
+    check_gpu_kernel(layer_norm_backward_case(R, C, with_both, true));
+    check_gpu_kernel(rms_norm_backward_case(R, C, with_both, true));
+    check_gpu_kernel(rms_norm_case(R, C, true));
   }
   check_gpu_kernel(rms_norm_backward_case(8211, 3, true));  // longer than the shortest runs
 }

@@ -48,6 +48,25 @@ void add_bias_residual_rows(const Tensor& x_RN, const Tensor& bias_N, const Tens
   });
 }
 
+template <class T>
+void scale_add_elements(float scale, const T* x, const T* residual, T* y, std::int64_t count) {
+  const V factor = hn::Set(floats, scale);
+  for_lanes(count, [=](std::int64_t i, auto lanes) HWY_ATTR {
+    const V value = load(lanes, x + i);
+    store(lanes, residual ? hn::MulAdd(factor, value, load(lanes, residual + i)) : hn::Mul(factor, value),
+          y + i);
+  });
+}
+
+void scale_add_part(float scale, const Tensor& x, const Tensor& residual, const Tensor& y, std::int64_t begin,
+                    std::int64_t end) {
+  with_elements(y.dtype(), [&](auto element) HWY_ATTR {
+    using T = decltype(element);
+    scale_add_elements(scale, x.data<T>() + begin, residual ? residual.data<T>() + begin : nullptr,
+                       y.data<T>() + begin, end - begin);
+  });
+}
+
 void accumulate_part(const float* source, const Tensor& target, std::int64_t begin, std::int64_t end) {
   with_gradients(target.dtype(), [&](auto element) HWY_ATTR {
     auto* sum = target.data<decltype(element)>() + begin;
@@ -147,6 +166,7 @@ namespace dt::kernels::cpu {
 
 HWY_EXPORT(add_part);
 HWY_EXPORT(add_bias_residual_rows);
+HWY_EXPORT(scale_add_part);
 HWY_EXPORT(accumulate_part);
 HWY_EXPORT(convert_part);
 HWY_EXPORT(convert_columns_of_rows);
@@ -171,6 +191,13 @@ void add_bias_residual(const Context& context, const Tensor& x_RN, const Tensor&
                        const Tensor& residual_RN, const Tensor& y_RN) {
   for_ranges(context, x_RN.dim(0), x_RN.dim(1), [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(add_bias_residual_rows)(x_RN, bias_N, residual_RN, y_RN, begin, end);
+  });
+}
+
+void scale_add(const Context& context, double scale, const Tensor& x, const Tensor& residual,
+               const Tensor& y) {
+  for_elements(context, y.numel(), [&](std::int64_t begin, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(scale_add_part)(static_cast<float>(scale), x, residual, y, begin, end);
   });
 }
 

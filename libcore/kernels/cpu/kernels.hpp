@@ -45,6 +45,7 @@ decltype(kernels::cross_entropy_gradient_from_partials) cross_entropy_gradient_f
 
 decltype(kernels::add) add;
 decltype(kernels::add_bias_residual) add_bias_residual;
+decltype(kernels::scale_add) scale_add;
 decltype(kernels::accumulate) accumulate;
 decltype(kernels::cast) cast;
 decltype(kernels::cast_columns) cast_columns;

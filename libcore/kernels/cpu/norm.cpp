@@ -17,6 +17,7 @@ namespace dt::kernels::cpu {
 /// dresidual_RC and dbias_C may be absent. dx_RC may alias dresidual_RC.
 struct NormBackward {
   const Tensor &dy_RC, &x_RC, &weight_C, &mean_R, &rstd_R, &dresidual_RC, &dx_RC, &dbias_C;
+  bool plus_one;
   bool nontemporal = false;
 };
 
@@ -28,6 +29,19 @@ struct NormBackward {
 
 HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
+
+/// What columns are multiplied by: weights, or 1 + weight.
+template <class T>
+struct Factors {
+  const T* weight;
+  bool plus_one;
+
+  template <class Lanes>
+  HWY_INLINE V at(std::int64_t c, Lanes lanes) const {
+    const V w = load(lanes, weight + c);
+    return plus_one ? hn::Add(w, hn::Set(floats, 1.0f)) : w;
+  }
+};
 
 template <class T>
 struct NormRow {
@@ -63,13 +77,13 @@ class SumMoments {
   V shift_;
 };
 
-/// Computes y = (x − mean) · rstd · weight + bias for a row. bias may be null.
+/// Computes y = (x − mean) · rstd · factor + bias for a row. bias may be null.
 template <class T>
 class Normalise {
  public:
-  Normalise(const NormRow<T>& row, const T* weight, const T* bias, bool nontemporal)
+  Normalise(const NormRow<T>& row, const Factors<T>& factors, const T* bias, bool nontemporal)
       : x_(row.x),
-        weight_(weight),
+        factors_(factors),
         bias_(bias),
         y_(row.y),
         nontemporal_(nontemporal),
@@ -89,9 +103,11 @@ class Normalise {
   HWY_INLINE V y_at(std::int64_t c, Lanes lanes) const {
     const V x_hat = hn::Mul(hn::Sub(load(lanes, x_ + c), shift_), scale_);
     const V offset = bias_ ? load(lanes, bias_ + c) : hn::Zero(floats);
-    return hn::MulAdd(x_hat, load(lanes, weight_ + c), offset);
+    return hn::MulAdd(x_hat, factors_.at(c, lanes), offset);
   }
-  const T *x_, *weight_, *bias_;
+  const T* x_;
+  Factors<T> factors_;
+  const T* bias_;
   T* y_;
   bool nontemporal_;
   V shift_, scale_, one_;
@@ -100,12 +116,12 @@ class Normalise {
 /// Normalizes rows; RMS norm if mean_R is absent. A row is normalized while the next is summed, so
 /// that memory is read all the time.
 void norm_rows(const Tensor& x_RC, const Tensor& weight_C, const Tensor& bias_C, float eps,
-               const Tensor& y_RC, const Tensor& mean_R, const Tensor& rstd_R, bool nontemporal,
-               std::int64_t begin, std::int64_t end) {
+               const Tensor& y_RC, const Tensor& mean_R, const Tensor& rstd_R, bool plus_one,
+               bool nontemporal, std::int64_t begin, std::int64_t end) {
   const std::int64_t C = x_RC.dim(1);
   with_elements(x_RC.dtype(), [&](auto element) HWY_ATTR {
     using T = decltype(element);
-    const T* weight = weight_C.data<T>();
+    const Factors<T> factors{weight_C.data<T>(), plus_one};
     const T* bias = bias_C ? bias_C.data<T>() : nullptr;
     const T* x = x_RC.data<T>();
     T* y = y_RC.data<T>();
@@ -127,7 +143,7 @@ void norm_rows(const Tensor& x_RC, const Tensor& weight_C, const Tensor& bias_C,
     NormRow<T> row = row_of(begin, first_shift, sums);
     for (std::int64_t r = begin + 1; r < end; ++r) {
       const float shift = shift_of(r);
-      Normalise<T> normalise(row, weight, bias, nontemporal);
+      Normalise<T> normalise(row, factors, bias, nontemporal);
       const SumMoments<T> sum(x_at(r), shift);
       accumulate(C, sums, [&](std::int64_t c, auto lanes, V* s) HWY_ATTR {
         sum(c, lanes, s);
@@ -135,7 +151,7 @@ void norm_rows(const Tensor& x_RC, const Tensor& weight_C, const Tensor& bias_C,
       });
       row = row_of(r, shift, sums);
     }
-    Normalise<T> normalise(row, weight, bias, nontemporal);
+    Normalise<T> normalise(row, factors, bias, nontemporal);
     accumulate(C, sums, [&](std::int64_t c, auto lanes, V*) HWY_ATTR { normalise(c, lanes); });
   });
   if (nontemporal) hwy::FlushStream();
@@ -147,7 +163,7 @@ struct BackwardRow {
   const T *dy, *x, *dresidual;
   T* dx;
   float mean, rstd;
-  // Means over the columns, of g = dy · weight and of g · x̂. The first is 0 for RMS norm.
+  // Means over the columns, of g = dy · factor and of g · x̂. The first is 0 for RMS norm.
   float mean_g = 0, mean_gx = 0;
 };
 
@@ -155,19 +171,19 @@ struct BackwardRow {
 template <class T>
 class SumRow {
  public:
-  SumRow(const BackwardRow<T>& row, const T* weight)
-      : row_(row), weight_(weight), shift_(hn::Set(floats, row.mean)), scale_(hn::Set(floats, row.rstd)) {}
+  SumRow(const BackwardRow<T>& row, const Factors<T>& factors)
+      : row_(row), factors_(factors), shift_(hn::Set(floats, row.mean)), scale_(hn::Set(floats, row.rstd)) {}
   template <class Lanes>
   HWY_INLINE void operator()(std::int64_t c, Lanes lanes, V* sums) const {
     fetch_ahead(lanes, row_.dy + c), fetch_ahead(lanes, row_.x + c);
-    const V g = hn::Mul(load(lanes, row_.dy + c), load(lanes, weight_ + c));
+    const V g = hn::Mul(load(lanes, row_.dy + c), factors_.at(c, lanes));
     sums[0] = hn::Add(sums[0], g);
     sums[1] = hn::MulAdd(g, hn::Mul(hn::Sub(load(lanes, row_.x + c), shift_), scale_), sums[1]);
   }
 
  private:
   const BackwardRow<T>& row_;
-  const T* weight_;
+  Factors<T> factors_;
   V shift_, scale_;
 };
 
@@ -177,9 +193,10 @@ class SumRow {
 template <class T>
 class FinishRow {
  public:
-  FinishRow(const BackwardRow<T>& row, const T* weight, float* dweight, float* dbias, bool nontemporal)
+  FinishRow(const BackwardRow<T>& row, const Factors<T>& factors, float* dweight, float* dbias,
+            bool nontemporal)
       : row_(row),
-        weight_(weight),
+        factors_(factors),
         dweight_(dweight),
         dbias_(dbias),
         nontemporal_(nontemporal),
@@ -201,7 +218,7 @@ class FinishRow {
   HWY_INLINE V dx_at(std::int64_t c, Lanes lanes, std::int64_t sum, SumLanes sum_lanes) const {
     const V dy = load(lanes, row_.dy + c);
     const V x_hat = hn::Mul(hn::Sub(load(lanes, row_.x + c), shift_), scale_);
-    const V g = hn::Sub(hn::Mul(dy, load(lanes, weight_ + c)), mean_g_);
+    const V g = hn::Sub(hn::Mul(dy, factors_.at(c, lanes)), mean_g_);
     if (row_.dresidual) fetch_ahead(lanes, row_.dresidual + c);
     const V before = row_.dresidual ? load(lanes, row_.dresidual + c) : hn::Zero(floats);
     store(sum_lanes, hn::MulAdd(dy, x_hat, load(sum_lanes, dweight_ + sum)), dweight_ + sum);
@@ -209,7 +226,7 @@ class FinishRow {
     return hn::MulAdd(scale_, hn::NegMulAdd(x_hat, mean_gx_, g), before);
   }
   const BackwardRow<T>& row_;
-  const T* weight_;
+  Factors<T> factors_;
   float *dweight_, *dbias_;
   bool nontemporal_;
   V shift_, scale_, mean_g_, mean_gx_, one_;
@@ -225,7 +242,7 @@ void norm_backward_rows(const NormBackward& p, std::int64_t begin, std::int64_t 
   std::memset(sums, 0, static_cast<std::size_t>(dbias ? 2 * C : C) * sizeof(float));
   with_elements(p.x_RC.dtype(), [&](auto element) HWY_ATTR {
     using T = decltype(element);
-    const T* weight = p.weight_C.data<T>();
+    const Factors<T> factors{p.weight_C.data<T>(), p.plus_one};
     const T *dy = p.dy_RC.data<T>(), *x = p.x_RC.data<T>();
     const T* dresidual = p.dresidual_RC ? p.dresidual_RC.data<T>() : nullptr;
     T* dx = p.dx_RC.data<T>();
@@ -245,17 +262,17 @@ void norm_backward_rows(const NormBackward& p, std::int64_t begin, std::int64_t 
     };
     BackwardRow<T> row = row_at(begin);
     float totals[2];
-    accumulate(C, totals, SumRow<T>(row, weight));
+    accumulate(C, totals, SumRow<T>(row, factors));
     take_means(row, totals);
     for (std::int64_t r = begin; r < end; ++r) {
       const bool is_last = r + 1 == end;
-      FinishRow<T> finish(row, weight, sums, dbias, p.nontemporal);
+      FinishRow<T> finish(row, factors, sums, dbias, p.nontemporal);
       if (is_last) {
         accumulate(C, totals, [&](std::int64_t c, auto lanes, V*) HWY_ATTR { finish(c, lanes); });
         break;
       }
       BackwardRow<T> next = row_at(r + 1);
-      const SumRow<T> sum(next, weight);
+      const SumRow<T> sum(next, factors);
       accumulate(C, totals, [&](std::int64_t c, auto lanes, V* s) HWY_ATTR {
         sum(c, lanes, s);
         finish(c, lanes);
@@ -264,8 +281,8 @@ void norm_backward_rows(const NormBackward& p, std::int64_t begin, std::int64_t 
       row = next;
     }
     for_twos(C, [&](std::int64_t c) HWY_ATTR {
-      order_two(weight, sums + c);
-      if (dbias) order_two(weight, dbias + c);
+      order_two(x, sums + c);
+      if (dbias) order_two(x, dbias + c);
     });
   });
   if (p.nontemporal) hwy::FlushStream();
@@ -298,11 +315,12 @@ bool use_nontemporal_stores(const Tensor& rows_RC, std::size_t bytes_read) {
 }
 
 void norm(const Context& context, const Tensor& x_RC, const Tensor& weight_C, const Tensor& bias_C,
-          double eps, const Tensor& y_RC, const Tensor& mean_R, const Tensor& rstd_R) {
+          double eps, const Tensor& y_RC, const Tensor& mean_R, const Tensor& rstd_R, bool plus_one) {
   const bool nontemporal = y_RC.raw() != x_RC.raw() && use_nontemporal_stores(y_RC, x_RC.bytes());
   for_ranges(context, x_RC.dim(0), x_RC.dim(1), [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(norm_rows)
-    (x_RC, weight_C, bias_C, static_cast<float>(eps), y_RC, mean_R, rstd_R, nontemporal, begin, end);
+    (x_RC, weight_C, bias_C, static_cast<float>(eps), y_RC, mean_R, rstd_R, plus_one, nontemporal, begin,
+     end);
   });
 }
 
@@ -320,26 +338,28 @@ void norm_backward(const Context& context, NormBackward p, const Tensor& dweight
 }  // namespace
 
 void layer_norm(const Context& context, const Tensor& x_RC, const Tensor& weight_C, const Tensor& bias_C,
-                double eps, const Tensor& y_RC, const Tensor& mean_R, const Tensor& rstd_R) {
-  norm(context, x_RC, weight_C, bias_C, eps, y_RC, mean_R, rstd_R);
+                double eps, const Tensor& y_RC, const Tensor& mean_R, const Tensor& rstd_R, bool plus_one) {
+  norm(context, x_RC, weight_C, bias_C, eps, y_RC, mean_R, rstd_R, plus_one);
 }
 
 void rms_norm(const Context& context, const Tensor& x_RC, const Tensor& weight_C, double eps,
-              const Tensor& y_RC, const Tensor& rstd_R) {
-  norm(context, x_RC, weight_C, Tensor(), eps, y_RC, Tensor(), rstd_R);
+              const Tensor& y_RC, const Tensor& rstd_R, bool plus_one) {
+  norm(context, x_RC, weight_C, Tensor(), eps, y_RC, Tensor(), rstd_R, plus_one);
 }
 
 void layer_norm_backward(const Context& context, const Tensor& dy_RC, const Tensor& x_RC,
                          const Tensor& weight_C, const Tensor& mean_R, const Tensor& rstd_R,
                          const Tensor& dresidual_RC, const Tensor& dx_RC, const Tensor& dweight_C,
-                         const Tensor& dbias_C) {
-  norm_backward(context, {dy_RC, x_RC, weight_C, mean_R, rstd_R, dresidual_RC, dx_RC, dbias_C}, dweight_C);
+                         const Tensor& dbias_C, bool plus_one) {
+  norm_backward(context, {dy_RC, x_RC, weight_C, mean_R, rstd_R, dresidual_RC, dx_RC, dbias_C, plus_one},
+                dweight_C);
 }
 
 void rms_norm_backward(const Context& context, const Tensor& dy_RC, const Tensor& x_RC,
                        const Tensor& weight_C, const Tensor& rstd_R, const Tensor& dresidual_RC,
-                       const Tensor& dx_RC, const Tensor& dweight_C) {
-  norm_backward(context, {dy_RC, x_RC, weight_C, Tensor(), rstd_R, dresidual_RC, dx_RC, Tensor()}, dweight_C);
+                       const Tensor& dx_RC, const Tensor& dweight_C, bool plus_one) {
+  norm_backward(context, {dy_RC, x_RC, weight_C, Tensor(), rstd_R, dresidual_RC, dx_RC, Tensor(), plus_one},
+                dweight_C);
 }
 
 }  // namespace dt::kernels::cpu

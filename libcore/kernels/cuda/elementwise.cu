@@ -19,6 +19,19 @@ __global__ void add_elements(const T* a, const T* b, T* y, std::int64_t count) {
   });
 }
 
+/// Computes y = scale · x + residual. `residual` may be null.
+template <class T>
+__global__ void scale_add_elements(const T* x, const T* residual, T* y, Value<T> scale, std::int64_t count) {
+  constexpr int N = vec_size<T>;
+  for_vecs<N>(count, [&](std::int64_t i, std::int64_t left) {
+    const auto values = load_vec<N>(x + i, left);
+    Vec<Value<T>, N> sum{};
+    if (residual != nullptr) sum = load_vec<N>(residual + i, left);
+    for (int e = 0; e < N; ++e) sum.at[e] += scale * values.at[e];
+    store_vec<N>(y + i, left, sum);
+  });
+}
+
 template <class S, class T>
 __global__ void accumulate_elements(const S* source, T* target, std::int64_t count) {
   constexpr int N = vec_size<S>;
@@ -137,6 +150,15 @@ void add_bias_residual(const Context& context, const Tensor& x_RN, const Tensor&
     launch(context, "add_bias_residual", grid_for_vecs(vec_size<T>, x_RN.dim(0), x_RN.dim(1)), add_to_rows<T>,
            x_RN.data<T>(), elements<T>(bias_N), elements<T>(residual_RN), y_RN.data<T>(), x_RN.dim(0),
            x_RN.dim(1));
+  });
+}
+
+void scale_add(const Context& context, double scale, const Tensor& x, const Tensor& residual,
+               const Tensor& y) {
+  with_elements(y.dtype(), [&](auto element) {
+    using T = decltype(element);
+    launch(context, "scale_add", grid_for_vecs(vec_size<T>, y.numel()), scale_add_elements<T>, x.data<T>(),
+           elements<T>(residual), y.data<T>(), static_cast<Value<T>>(scale), y.numel());
   });
 }
 

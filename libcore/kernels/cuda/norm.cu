@@ -17,7 +17,7 @@ struct Norm {
 
 /// Normalizes rows. A row is read once from memory. Its squares are about the mean, so that they
 /// keep their digits far from zero.
-template <class Row, class T>
+template <class Row, class T, bool plus_one>
 __global__ void normalise_rows(Norm<T> p) {
   using V = Value<T>;
   constexpr int N = vec_size<T>;
@@ -45,7 +45,8 @@ __global__ void normalise_rows(Norm<T> p) {
     const auto weight = load_vec<N>(p.weight + c, left);
     Vec<V, N> offset{};
     if (p.bias != nullptr) offset = load_vec<N>(p.bias + c, left);
-    for (int e = 0; e < N; ++e) values.at[e] = (values.at[e] - mean) * rstd * weight.at[e] + offset.at[e];
+    for (int e = 0; e < N; ++e)
+      values.at[e] = (values.at[e] - mean) * rstd * factor<plus_one>(weight.at[e]) + offset.at[e];
     store_vec<N>(p.y + r * p.C + c, left, values);
   });
   if (Row::lane() != 0) return;
@@ -54,7 +55,8 @@ __global__ void normalise_rows(Norm<T> p) {
 }
 
 void norm(const Context& context, const char* name, const Tensor& x_RC, const Tensor& weight_C,
-          const Tensor& bias_C, double eps, const Tensor& y_RC, const Tensor& mean_R, const Tensor& rstd_R) {
+          const Tensor& bias_C, double eps, const Tensor& y_RC, const Tensor& mean_R, const Tensor& rstd_R,
+          bool plus_one) {
   const std::int64_t R = x_RC.dim(0), C = x_RC.dim(1);
   if (R == 0) return;
   with_elements(x_RC.dtype(), [&](auto element) {
@@ -71,7 +73,8 @@ void norm(const Context& context, const char* name, const Tensor& x_RC, const Te
                     eps};
     with_rows<T>(C, can_vectorize<T>(C, {p.x, p.weight, p.bias, p.y}), [&](auto row) {
       using Row = decltype(row);
-      launch(context, name, grid_for_norm(vec_size<T>, R, C, sizeof(V)), normalise_rows<Row, T>, p);
+      launch(context, name, grid_for_norm(vec_size<T>, R, C, sizeof(V)),
+             plus_one ? normalise_rows<Row, T, true> : normalise_rows<Row, T, false>, p);
     });
   });
 }
@@ -79,13 +82,13 @@ void norm(const Context& context, const char* name, const Tensor& x_RC, const Te
 }  // namespace
 
 void layer_norm(const Context& context, const Tensor& x_RC, const Tensor& weight_C, const Tensor& bias_C,
-                double eps, const Tensor& y_RC, const Tensor& mean_R, const Tensor& rstd_R) {
-  norm(context, "layer_norm", x_RC, weight_C, bias_C, eps, y_RC, mean_R, rstd_R);
+                double eps, const Tensor& y_RC, const Tensor& mean_R, const Tensor& rstd_R, bool plus_one) {
+  norm(context, "layer_norm", x_RC, weight_C, bias_C, eps, y_RC, mean_R, rstd_R, plus_one);
 }
 
 void rms_norm(const Context& context, const Tensor& x_RC, const Tensor& weight_C, double eps,
-              const Tensor& y_RC, const Tensor& rstd_R) {
-  norm(context, "rms_norm", x_RC, weight_C, Tensor(), eps, y_RC, Tensor(), rstd_R);
+              const Tensor& y_RC, const Tensor& rstd_R, bool plus_one) {
+  norm(context, "rms_norm", x_RC, weight_C, Tensor(), eps, y_RC, Tensor(), rstd_R, plus_one);
 }
 
 }  // namespace dt::kernels::cuda

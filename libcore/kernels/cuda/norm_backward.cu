@@ -8,7 +8,8 @@ namespace {
 
 /// The backward pass of a norm; without mean it is RMS norm. `dresidual` may be null, and `dx` may
 /// be `dresidual`, `dy` or `x`. For each run of `rows` rows `sums` gets C sums for dweight, and
-/// with `sums_dy` C more for dbias. With x̂ = (x − mean) · rstd and g = dy · weight:
+/// with `sums_dy` C more for dbias. With x̂ = (x − mean) · rstd and g = dy · factor, which is weight
+/// or, with a kernel's `plus_one`, 1 + weight:
 /// dx = dresidual + rstd · (g − mean(g) − x̂ · mean(g · x̂)), without mean(g) for RMS norm.
 /// The sums are of dy · x̂ and of dy.
 template <class T>
@@ -46,7 +47,7 @@ __device__ void sum_over_row(V (&values)[count], int first, int warps, int half)
 /// Computes dx and the sums of a run of rows; each block has one run. Groups of its threads take
 /// rows in turn, `vecs` vectors a thread, and sum their columns. Then the groups' sums are added in
 /// their order. With `at_once` rows under way in each group that order is the same.
-template <class T, class Count, int vecs, int at_once>
+template <class T, class Count, int vecs, int at_once, bool plus_one>
 __global__ void __launch_bounds__(vecs == 1 ? threads_per_block : most_threads_of_row,
                                   vecs > 1                    ? 1
                                   : std::is_same_v<T, double> ? 2
@@ -92,7 +93,7 @@ __global__ void __launch_bounds__(vecs == 1 ? threads_per_block : most_threads_o
         const auto dy = widened<T, N>(dy_of[i][j]), x = widened<T, N>(x_of[i][j]),
                    w = widened<T, N>(weight[j]);
         for (int e = 0; e < N; ++e) {
-          const V g = dy.at[e] * w.at[e], x_hat = (x.at[e] - mean[i]) * rstd[i];
+          const V g = dy.at[e] * factor<plus_one>(w.at[e]), x_hat = (x.at[e] - mean[i]) * rstd[i];
           sum_g += g;
           sum_gx += g * x_hat;
           dweight[j].at[e] += dy.at[e] * x_hat;
@@ -120,7 +121,7 @@ __global__ void __launch_bounds__(vecs == 1 ? threads_per_block : most_threads_o
         auto dx = widened<T, N>(around_of[i][j]);
         for (int e = 0; e < N; ++e) {
           const V x_hat = (x.at[e] - mean_again) * rstd_again;
-          dx.at[e] += rstd_again * (dy.at[e] * w.at[e] - mean_g - x_hat * mean_gx);
+          dx.at[e] += rstd_again * (dy.at[e] * factor<plus_one>(w.at[e]) - mean_g - x_hat * mean_gx);
         }
         store_vec<N>(p.dx + r * p.C + c, static_cast<Count>(p.C - c), dx);
       }
@@ -152,7 +153,7 @@ __global__ void __launch_bounds__(vecs == 1 ? threads_per_block : most_threads_o
 
 /// Does the same for rows that are longer than a block's threads have vectors, with their sums in
 /// memory. A row comes from the cache the second time.
-template <class T>
+template <class T, bool plus_one>
 __global__ void backward_of_long_rows(NormBackward<T> p) {
   using V = Value<T>;
   using Row = OfBlock<0>;
@@ -170,7 +171,7 @@ __global__ void backward_of_long_rows(NormBackward<T> p) {
       const auto dy = load_vec<N>(p.dy + at + c, left), x = load_vec<N>(p.x + at + c, left),
                  weight = load_vec<N>(p.weight + c, left);
       for (int e = 0; e < N; ++e) {
-        const V g = dy.at[e] * weight.at[e];
+        const V g = dy.at[e] * factor<plus_one>(weight.at[e]);
         mean_g += g;
         mean_gx += g * (x.at[e] - mean) * rstd;
       }
@@ -185,7 +186,7 @@ __global__ void backward_of_long_rows(NormBackward<T> p) {
       auto dweight = load_vec<N>(sums + c, left);
       for (int e = 0; e < N; ++e) {
         const V x_hat = (x.at[e] - mean) * rstd;
-        dx.at[e] += rstd * (dy.at[e] * weight.at[e] - mean_g - x_hat * mean_gx);
+        dx.at[e] += rstd * (dy.at[e] * factor<plus_one>(weight.at[e]) - mean_g - x_hat * mean_gx);
         dweight.at[e] += dy.at[e] * x_hat;
       }
       store_vec<N>(p.dx + at + c, left, dx);
@@ -198,10 +199,23 @@ __global__ void backward_of_long_rows(NormBackward<T> p) {
   }
 }
 
+/// Returns the kernel for rows, which are whole vectors or not.
+template <class T, bool plus_one>
+auto backward_kernel(const NormBackwardRows& rows, bool are_whole) {
+  if (rows.vecs == 1)
+    return are_whole ? backward_of_runs<T, FullVec, 1, 2, plus_one>
+                     : backward_of_runs<T, std::int64_t, 1, 1, plus_one>;
+  if (rows.vecs == 2)
+    return are_whole ? backward_of_runs<T, FullVec, 2, 1, plus_one>
+                     : backward_of_runs<T, std::int64_t, 2, 1, plus_one>;
+  return backward_of_long_rows<T, plus_one>;
+}
+
 /// The tensors of both norms' backward passes. mean_R is absent for RMS norm; dresidual_RC and
 /// dbias_C may be.
 struct BackwardTensors {
   const Tensor &dy_RC, &x_RC, &weight_C, &mean_R, &rstd_R, &dresidual_RC, &dx_RC, &dweight_C, &dbias_C;
+  bool plus_one;
 };
 
 void norm_backward(const Context& context, const char* name, const BackwardTensors& t) {
@@ -231,11 +245,7 @@ void norm_backward(const Context& context, const char* name, const BackwardTenso
                             .groups = static_cast<std::int32_t>(rows.groups)};
     const bool is_whole = can_vectorize<T>(C, {p.dy, p.x, p.dresidual, p.dx});
     const auto kernel =
-        rows.vecs == 1
-            ? is_whole ? backward_of_runs<T, FullVec, 1, 2> : backward_of_runs<T, std::int64_t, 1, 1>
-        : rows.vecs == 2
-            ? is_whole ? backward_of_runs<T, FullVec, 2, 1> : backward_of_runs<T, std::int64_t, 2, 1>
-            : backward_of_long_rows<T>;
+        t.plus_one ? backward_kernel<T, true>(rows, is_whole) : backward_kernel<T, false>(rows, is_whole);
     launch(context, name, grid_for_norm_backward(rows), kernel, p);
     add_sums_of_runs(context, name, sums_NC, t.dweight_C, t.dbias_C);
   });
@@ -246,17 +256,17 @@ void norm_backward(const Context& context, const char* name, const BackwardTenso
 void layer_norm_backward(const Context& context, const Tensor& dy_RC, const Tensor& x_RC,
                          const Tensor& weight_C, const Tensor& mean_R, const Tensor& rstd_R,
                          const Tensor& dresidual_RC, const Tensor& dx_RC, const Tensor& dweight_C,
-                         const Tensor& dbias_C) {
+                         const Tensor& dbias_C, bool plus_one) {
   norm_backward(context, "layer_norm_backward",
-                {dy_RC, x_RC, weight_C, mean_R, rstd_R, dresidual_RC, dx_RC, dweight_C, dbias_C});
+                {dy_RC, x_RC, weight_C, mean_R, rstd_R, dresidual_RC, dx_RC, dweight_C, dbias_C, plus_one});
 }
 
 void rms_norm_backward(const Context& context, const Tensor& dy_RC, const Tensor& x_RC,
                        const Tensor& weight_C, const Tensor& rstd_R, const Tensor& dresidual_RC,
-                       const Tensor& dx_RC, const Tensor& dweight_C) {
+                       const Tensor& dx_RC, const Tensor& dweight_C, bool plus_one) {
   const Tensor absent;
   norm_backward(context, "rms_norm_backward",
-                {dy_RC, x_RC, weight_C, absent, rstd_R, dresidual_RC, dx_RC, dweight_C, absent});
+                {dy_RC, x_RC, weight_C, absent, rstd_R, dresidual_RC, dx_RC, dweight_C, absent, plus_one});
 }
 
 }  // namespace dt::kernels::cuda

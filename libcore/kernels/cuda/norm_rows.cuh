@@ -8,6 +8,15 @@
 
 namespace dt::kernels::cuda {
 
+/// Returns what a feature is multiplied by: its weight, or 1 + weight.
+template <bool plus_one, class V>
+__device__ V factor(V weight) {
+  if constexpr (plus_one)
+    return 1 + weight;
+  else
+    return weight;
+}
+
 /// Rows of a warp, taken if possible: a row's sums wait for no other warp, and many rows are in
 /// flight. A thread has at most P whole vecs of a row, in registers. If P is 0, it has any number,
 /// whole or not.

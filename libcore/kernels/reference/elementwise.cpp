@@ -36,6 +36,15 @@ void add_bias_residual(const Context&, const Tensor& x_RN, const Tensor& bias_N,
 }
 
 template <class T>
+void scale_add(const Context&, double scale, const Tensor& x, const Tensor& residual, const Tensor& y) {
+  const double factor = static_cast<T>(scale);
+  for (std::int64_t i = 0; i < y.numel(); ++i) {
+    const double scaled = factor * double{x.data<T>()[i]};
+    y.data<T>()[i] = static_cast<T>(residual ? scaled + residual.data<T>()[i] : scaled);
+  }
+}
+
+template <class T>
 void accumulate(const Context&, const Tensor& source, const Tensor& target) {
   for (std::int64_t i = 0; i < target.numel(); ++i) target.data<T>()[i] += source.data<T>()[i];
 }
@@ -76,7 +85,9 @@ template decltype(kernels::add) add<float>;
 template decltype(kernels::add) add<double>;
 template decltype(kernels::add_bias_residual) add_bias_residual<float>;
 template decltype(kernels::add_bias_residual) add_bias_residual<double>;
+template decltype(kernels::scale_add) scale_add<float>;
 template decltype(kernels::accumulate) accumulate<float>;
+template decltype(kernels::scale_add) scale_add<double>;
 template decltype(kernels::accumulate) accumulate<double>;
 template decltype(kernels::sum_squares_by_block) sum_squares_by_block<float>;
 template decltype(kernels::sum_squares_by_block) sum_squares_by_block<double>;

@@ -67,6 +67,8 @@ template <class T>
 void add_bias_residual(const Context&, const Tensor& x_RN, const Tensor& bias_N, const Tensor& residual_RN,
                        const Tensor& y_RN);
 template <class T>
+void scale_add(const Context&, double scale, const Tensor& x, const Tensor& residual, const Tensor& y);
+template <class T>
 void accumulate(const Context&, const Tensor& source, const Tensor& target);
 void cast(const Context&, const Tensor& source, const Tensor& target);
 void cast_columns(const Context&, const ColumnBlock& source, const ColumnBlock& target, std::int64_t width);
@@ -97,18 +99,18 @@ void bias_backward(const Context&, const Tensor& dy_RN, const Tensor& dbias_N);
 // norm.hpp
 template <class T>
 void layer_norm(const Context&, const Tensor& x_RC, const Tensor& weight_C, const Tensor& bias_C, double eps,
-                const Tensor& y_RC, const Tensor& mean_R, const Tensor& rstd_R);
+                const Tensor& y_RC, const Tensor& mean_R, const Tensor& rstd_R, bool plus_one);
 template <class T>
 void layer_norm_backward(const Context&, const Tensor& dy_RC, const Tensor& x_RC, const Tensor& weight_C,
                          const Tensor& mean_R, const Tensor& rstd_R, const Tensor& dresidual_RC,
-                         const Tensor& dx_RC, const Tensor& dweight_C, const Tensor& dbias_C);
+                         const Tensor& dx_RC, const Tensor& dweight_C, const Tensor& dbias_C, bool plus_one);
 template <class T>
 void rms_norm(const Context&, const Tensor& x_RC, const Tensor& weight_C, double eps, const Tensor& y_RC,
-              const Tensor& rstd_R);
+              const Tensor& rstd_R, bool plus_one);
 template <class T>
 void rms_norm_backward(const Context&, const Tensor& dy_RC, const Tensor& x_RC, const Tensor& weight_C,
                        const Tensor& rstd_R, const Tensor& dresidual_RC, const Tensor& dx_RC,
-                       const Tensor& dweight_C);
+                       const Tensor& dweight_C, bool plus_one);
 
 // optimizer_step.hpp
 template <class T>

@@ -134,12 +134,13 @@ std::vector<Work> works(const Model& m) {
   const std::int64_t columns = ceil_div(m.F, warp_size * N) * warp_size * N;
   std::vector<Work> all{
       same_turns("gradient_of_rows<BFloat16>", grid_for_loss(loss_rows), 1),
-      same_turns(fmt::format("normalise_rows<{}, BFloat16>", row), grid_for_norm(N, m.R, m.C, sizeof(float)),
-                 1),
-      same_turns(backward.vecs == 1 ? "backward_of_runs<BFloat16, FullVec, 1, 2>"
-                                    : "backward_of_runs<BFloat16, FullVec, 2, 1>",
+      same_turns(fmt::format("normalise_rows<{}, BFloat16, false>", row),
+                 grid_for_norm(N, m.R, m.C, sizeof(float)), 1),
+      same_turns(backward.vecs == 1 ? "backward_of_runs<BFloat16, FullVec, 1, 2, false>"
+                                    : "backward_of_runs<BFloat16, FullVec, 2, 1, false>",
                  grid_for_norm_backward(backward), backward.runs.rows),
       over_packs("add_elements<BFloat16>", N, m.R * m.C),
+      over_packs("scale_add_elements<BFloat16>", N, m.R * m.C),
       over_rows("look_up<BFloat16>", N, m.R, m.C),
       over_packs("combine_elements<Sum, float, float, 8>", 1, weights / 8),
       over_packs("update_elements<AdamW<float>, float, float, BFloat16>", 4, weights),
