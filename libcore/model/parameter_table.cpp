@@ -78,8 +78,9 @@ class Builder {
   }
 
   void norm(const std::string& name) {
-    add({prefix_ + name + ".weight", {spec_.hidden}, {Init::Kind::ones, 0}, false, {}, false});
-    if (spec_.norm == Norm::layer_norm) bias(name + ".bias", spec_.hidden, {});
+    const Init::Kind one = spec_.norm_weight_plus_one ? Init::Kind::zeros : Init::Kind::ones;
+    add({prefix_ + name + ".weight", {spec_.hidden}, {one, 0}, false, {}, false});
+    if (spec_.norm == Norm::layer_norm && spec_.norm_bias) bias(name + ".bias", spec_.hidden, {});
   }
 
   void matrix(const std::string& name, Shape shape, Init init, Splits splits, bool joins = false) {

@@ -1,5 +1,5 @@
 #pragma once
-// The normalization before attention, before the MLP and before the head.
+// The normalization of rows: on the input or output of a block's layers, and before the head.
 // Legend: R rows, C hidden, P parameters.
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace dt::model {
 
-/// Parameters: weight_C and, for layer norm, bias_C. Saved tensors have the dtype
+/// Parameters: weight_C and, for layer norm with biases, bias_C. Saved tensors have the dtype
 /// statistics_dtype().
 class NormLayer {
  public:
@@ -23,7 +23,7 @@ class NormLayer {
   };
 
   NormLayer(const ModelSpec& spec, DType statistics);
-  std::size_t num_params() const { return kind_ == Norm::layer_norm ? 2 : 1; }
+  std::size_t num_params() const { return has_bias_ ? 2 : 1; }
   Saved saved(BumpAllocator& memory, std::int64_t rows) const;
 
   void forward(const Context& context, std::span<const Tensor> weights, const Tensor& x_RC,
@@ -37,6 +37,8 @@ class NormLayer {
 
  private:
   Norm kind_;
+  bool has_bias_;
+  bool plus_one_;  // multiplies by 1 + weight
   double eps_;
   std::int64_t features_;
   DType statistics_;
