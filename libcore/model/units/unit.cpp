@@ -3,6 +3,8 @@
 
 #include "model/units/unit.hpp"
 
+#include "base/numeric/visit_dtype.hpp"
+#include "kernels/elementwise.hpp"
 #include "kernels/embedding.hpp"
 #include "model/tensor_parallel/parallel_linear.hpp"
 #include "model/tensor_parallel/tensor_parallel_ops.hpp"
@@ -13,7 +15,18 @@ namespace dt::model {
 
 namespace {
 
-/// The embedding of tokens and of learned positions. Saves nothing.
+/// Returns a value as a dtype has it.
+double rounded_to(DType dtype, double value) {
+  double rounded = value;
+  visit_dtype(FloatTypes(), dtype, "embedding", [&](auto element) {
+    using T = decltype(element);
+    rounded = static_cast<ComputeType<T>>(static_cast<T>(static_cast<ComputeType<T>>(value)));
+  });
+  return rounded;
+}
+
+/// The embedding of tokens and of learned positions. Saves nothing. The output of the token table, not
+/// that of positions, is multiplied by the model's scale, which is rounded to the dtype first.
 /// Parameters: the token table, whose rows the tensor-parallel ranks divide, and the position table
 /// if the model learns its positions.
 class EmbeddingUnit final : public Unit {
@@ -24,7 +37,7 @@ class EmbeddingUnit final : public Unit {
   Shape output_shape(std::int64_t batch, std::int64_t sequence) const override;
   std::size_t saved_bytes(std::int64_t, std::int64_t) const override { return 0; }
   std::size_t backward_handoff_bytes(Device, std::int64_t, std::int64_t) const override { return 0; }
-  /// Returns the bytes of all rows if ranks divide rows, else 0.
+  /// Returns the bytes of all rows if ranks divide rows, and those of a scaled gradient.
   std::size_t scratch_bytes(Device device, std::int64_t batch, std::int64_t sequence) const override;
 
   void forward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
@@ -44,6 +57,7 @@ class EmbeddingUnit final : public Unit {
   bool learned_positions_;
   kernels::DimShard rows_;  // this rank's rows of the token table
   DType dtype_;
+  double scale_;
   const TensorParallelOps& ops_;
 };
 
@@ -53,6 +67,7 @@ EmbeddingUnit::EmbeddingUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, 
       learned_positions_(spec.position == Position::learned),
       rows_{ops.shard().vocabulary_range(spec).begin, spec.vocabulary},
       dtype_(dtype),
+      scale_(rounded_to(dtype, spec.embedding_scale)),
       ops_(ops) {}
 
 Shape EmbeddingUnit::output_shape(std::int64_t batch, std::int64_t sequence) const {
@@ -60,8 +75,9 @@ Shape EmbeddingUnit::output_shape(std::int64_t batch, std::int64_t sequence) con
 }
 
 std::size_t EmbeddingUnit::scratch_bytes(Device, std::int64_t batch, std::int64_t sequence) const {
-  if (!ops_.shard().sequence_parallel) return 0;
-  return storage_bytes(dtype_, batch * sequence * hidden_);
+  const std::int64_t all = ops_.shard().sequence_parallel ? batch * sequence : 0,
+                     scaled = scale_ == 1 ? 0 : ops_.shard().local_rows(batch * sequence);
+  return storage_bytes(dtype_, (all + scaled) * hidden_);
 }
 
 void EmbeddingUnit::forward(const Context& context, const MicroBatch& micro_batch,
@@ -71,6 +87,7 @@ void EmbeddingUnit::forward(const Context& context, const MicroBatch& micro_batc
   const Tensor partial_RC = partial_sum_buffer(context, ops_, micro_batch.tokens_R.dim(0), y_LC);
   kernels::embedding(context, micro_batch.tokens_R, weights[0], false, partial_RC, rows_);
   reduce_rows(context, ops_, partial_RC, y_LC);
+  if (scale_ != 1) kernels::scale_add(context, scale_, y_LC, {}, y_LC);
   if (learned_positions_)
     kernels::embedding(context, ops_.shard().local_rows_of(micro_batch.positions_R), weights[1], true, y_LC);
 }
@@ -83,8 +100,13 @@ void EmbeddingUnit::backward_weight(const Context& context, const MicroBatch& mi
                                     const Tensor& dy_LC, std::span<const Tensor> grads, std::span<std::byte>,
                                     std::span<std::byte>) const {
   const Arena::Scope scope(context.scratch());
-  kernels::embedding_backward(context, micro_batch.tokens_R, all_gather_rows(context, ops_, dy_LC), grads[0],
-                              rows_);
+  Tensor dtoken_LC = dy_LC;
+  if (scale_ != 1) {
+    dtoken_LC = context.scratch().allocate(dtype_, dy_LC.shape());
+    kernels::scale_add(context, scale_, dy_LC, {}, dtoken_LC);
+  }
+  kernels::embedding_backward(context, micro_batch.tokens_R, all_gather_rows(context, ops_, dtoken_LC),
+                              grads[0], rows_);
   if (learned_positions_)
     kernels::embedding_backward(context, ops_.shard().local_rows_of(micro_batch.positions_R), dy_LC,
                                 grads[1]);
