@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/numeric/integer.hpp"
 #include "model/layers/feed_forward.hpp"
+#include "model/layers/residual_branch.hpp"
 
 namespace dt::model {
 
@@ -28,13 +29,16 @@ class Builder {
   void block(int layer) {
     prefix_ = fmt::format("layers.{}.", layer);
     begin({UnitKind::block, fmt::format("layers.{}", layer), layer, {}, first_alike(layer)});
-    norm("attention_norm");
+    const BranchForm attends = attention_branch_form(spec_), feeds = feed_forward_branch_form(spec_);
+    if (attends.normalises_input) norm("attention_norm");
     attention();
-    norm("mlp_norm");
+    if (attends.normalises_output) norm("attention_output_norm");
+    if (feeds.normalises_input) norm("mlp_norm");
     for (ParamSpec& param : spec_.feed_forward[layer]->parameters(spec_)) {
       param.name = prefix_ + param.name;
       add(std::move(param));
     }
+    if (feeds.normalises_output) norm("mlp_output_norm");
     prefix_.clear();
   }
 
@@ -111,6 +115,9 @@ void check(const ModelSpec& s) {
            "{} query heads over {} key-value heads", s.query_heads, s.key_value_heads);
   DT_CHECK(s.position != Position::rotary || s.head_dim % 2 == 0, "rotary positions with odd head size {}",
            s.head_dim);
+  DT_CHECK(!s.parallel_branches || s.norm_placement == NormPlacement::before,
+           "parallel branches with norms on their outputs");
+  DT_CHECK(!s.shared_norm || s.parallel_branches, "a shared norm of branches that are not parallel");
   DT_CHECK(s.feed_forward.fits(s.layers) && s.attention.fits(s.layers),
            "kinds of attention or feed-forward for other than {} layers", s.layers);
 }

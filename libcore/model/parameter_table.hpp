@@ -35,8 +35,9 @@ using Splits = std::vector<Split>;
 
 /// A parameter. Names are dt's own, in Llama's style: embedding.token.weight,
 /// embedding.position.weight, layers.3.attention_norm.weight,
-/// layers.3.attention.{q,k,v,output}.{weight,bias}, layers.3.mlp_norm.weight,
-/// layers.3.mlp.{gate,up,down}.{weight,bias}, final_norm.{weight,bias}, head.weight.
+/// layers.3.attention.{q,k,v,output}.{weight,bias}, layers.3.attention_output_norm.weight,
+/// layers.3.mlp_norm.weight, layers.3.mlp.{gate,up,down}.{weight,bias}, layers.3.mlp_output_norm.weight,
+/// final_norm.{weight,bias}, head.weight.
 /// Shapes: matrices are [output features, input features]; the embedding is [vocabulary, hidden].
 struct ParamSpec {
   std::string name;

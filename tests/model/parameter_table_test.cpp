@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "support/block_forms.hpp"
 #include "support/expert_table.hpp"
 #include "support/whole_layout.hpp"
 
@@ -135,6 +136,46 @@ TEST_CASE("k and v join q, up joins gate, weights and biases alike, and nothing 
                        "attention.v.weight behind attention.k.weight",
                        "attention.k.bias behind attention.q.bias", "attention.v.bias behind attention.k.bias",
                        "mlp.up.weight behind mlp.gate.weight", "mlp.up.bias behind mlp.gate.bias"});
+}
+
+TEST_CASE("the form of a block decides its norms") {
+  const auto norms_of = [](const ModelSpec& spec) {
+    std::string all;
+    const ParameterTable table(spec);
+    for (const int p : table.units()[1].params) {
+      const ParamSpec& param = table.params()[static_cast<std::size_t>(p)];
+      const std::string name = param.name.substr(9);
+      if (name.find("norm") == std::string::npos && name != "attention.output.weight" &&
+          name != "mlp.down.weight")
+        continue;
+      all += name + " ";
+      if (name.find("norm") == std::string::npos) continue;
+      CHECK_FALSE(param.decays);
+      if (name.ends_with("weight"))
+        CHECK((param.init.kind == Init::Kind::zeros) == spec.norm_weight_plus_one);
+    }
+    return all;
+  };
+  const std::vector<std::string> expected{
+      "attention_norm.weight attention.output.weight attention_output_norm.weight "
+      "mlp_norm.weight mlp.down.weight mlp_output_norm.weight ",
+      "attention.output.weight attention_output_norm.weight mlp.down.weight mlp_output_norm.weight ",
+      "attention_norm.weight attention_norm.bias attention.output.weight "
+      "mlp_norm.weight mlp_norm.bias mlp.down.weight ",
+      "attention_norm.weight attention.output.weight mlp.down.weight ",
+      "attention_norm.weight attention.output.weight mlp_norm.weight mlp.down.weight "};
+  const std::vector<test::BlockForm> forms = test::block_forms(load_model_spec("llama-tiny"));
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    INFO(forms[i].name);
+    CHECK(norms_of(forms[i].spec) == expected[i]);
+  }
+  ModelSpec refused = load_model_spec("llama-tiny");
+  refused.shared_norm = true;
+  CHECK_THROWS_AS(ParameterTable(refused), Error);
+  refused.parallel_branches = true;
+  CHECK_NOTHROW(ParameterTable(refused));
+  refused.norm_placement = NormPlacement::around;
+  CHECK_THROWS_AS(ParameterTable(refused), Error);
 }
 
 TEST_CASE("slices of parameters are laid out by the same rule") {

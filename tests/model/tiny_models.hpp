@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "model/model_spec.hpp"
+#include "support/block_forms.hpp"
 
 namespace dt::test {
 
@@ -52,9 +53,23 @@ inline model::ModelSpec tiny_mixed_attention() {
   return s;
 }
 
+/// Returns a model with a scaled token embedding beside that of positions, and norms without biases.
+inline model::ModelSpec tiny_scaled_gpt2() {
+  model::ModelSpec s = tiny_gpt2(true);
+  s.embedding_scale = 1.7;
+  s.norm_bias = false;
+  return s;
+}
+
 inline std::vector<model::ModelSpec> every_kind() {
-  return {tiny_gpt2(true),         tiny_gpt2(false),      tiny_llama(true, false),
-          tiny_llama(false, true), tiny_windowed_qwen2(), tiny_mixed_attention()};
+  std::vector<model::ModelSpec> kinds{tiny_gpt2(true),         tiny_gpt2(false),      tiny_llama(true, false),
+                                      tiny_llama(false, true), tiny_windowed_qwen2(), tiny_mixed_attention(),
+                                      tiny_scaled_gpt2()};
+  for (BlockForm& form : block_forms(tiny_llama(true, true))) {
+    form.spec.family = form.name;
+    kinds.push_back(std::move(form.spec));
+  }
+  return kinds;
 }
 
 }  // namespace dt::test

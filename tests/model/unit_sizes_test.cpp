@@ -88,6 +88,43 @@ TEST_CASE("a block hands its gradients over in what it saved, and beside that on
   }
 }
 
+TEST_CASE("the form of a block decides what it saves and hands over") {
+  const std::int64_t B = 2, T = 16, R = B * T, C = 64, F = 96, H = 4, K = 2, D = 16;
+  ModelSpec base = load_model_spec("llama-tiny");
+  base.hidden = C, base.mlp_hidden = F, base.query_heads = H, base.key_value_heads = K, base.head_dim = D;
+  // Tensors of C features: the second branch's input, normalized inputs and outputs, gradients of
+  // scaled outputs, an input that is not normalized, gradients of outputs gathered over ranks.
+  struct Expected {
+    std::int64_t x1, inputs, outputs, scaled, unnormalised, gathered;
+    std::int64_t statistics;  // of norms and their gradients
+  };
+  const std::int64_t rms = R + C, with_bias = 2 * (R + C), without_bias = 2 * R + C;
+  const std::vector<Expected> expected{{1, 2, 2, 0, 0, 2, 4 * rms},       {1, 0, 2, 0, 1, 2, 2 * rms},
+                                       {0, 2, 0, 0, 0, 1, 2 * with_bias}, {0, 1, 0, 0, 0, 1, without_bias},
+                                       {1, 2, 0, 2, 0, 2, 2 * rms},       {1, 2, 2, 0, 0, 2, 4 * rms},
+                                       {0, 1, 0, 1, 0, 1, without_bias}};
+  const std::vector<test::BlockForm> forms = test::block_forms(base);
+  REQUIRE(forms.size() == expected.size());
+  for (std::size_t form = 0; form < forms.size(); ++form) {
+    const ModelSpec& s = forms[form].spec;
+    const Expected& e = expected[form];
+    const ParameterTable table(s);
+    const TensorParallelOps divided({.rank = 1, .size = 2, .sequence_parallel = true});
+    const auto bytes = [&](SavedActivations saved, const TensorParallelOps& ops) {
+      const auto block = std::move(make_units(Device::host(), s, table, DType::f32, saved, ops)[1]);
+      return std::pair<std::int64_t, std::int64_t>(block->saved_bytes(B, T),
+                                                   block->backward_handoff_bytes(Device::host(), B, T));
+    };
+    INFO(forms[form].name);
+    const std::int64_t saved =
+        4 * (R * ((e.x1 + e.outputs) * C + 2 * (H + K) * D + 2 * F) + e.statistics + R * H);
+    const std::int64_t remade = 4 * R * (e.inputs * C + F), handoff = 4 * R * C * (e.scaled + e.unnormalised);
+    CHECK(bytes(SavedActivations::all, single_rank_ops()) == std::pair(saved + remade, handoff));
+    CHECK(bytes(SavedActivations::matmuls, single_rank_ops()) == std::pair(saved, handoff + remade));
+    CHECK(bytes(SavedActivations::all, divided).second == handoff / 2 + 4 * R * C * e.gathered);
+  }
+}
+
 TEST_CASE("parameters that do not lie beside each other, or too little memory, are refused") {
   Context context(1, Device::host());
   const ModelSpec spec = tiny_gpt2(true);

@@ -11,8 +11,6 @@ using namespace dt_test;
 
 namespace {
 
-constexpr Precision fp64{.compute = DType::f64, .gradient = DType::f64, .reduce = DType::f64};
-
 /// Returns a model of four layers, two of which have auxiliary losses.
 Setting toy_setting() {
   Setting setting{.layers = 4, .tied = false, .precision = fp64, .sequence = 8};

@@ -13,26 +13,6 @@ using namespace dt_test;
 
 namespace {
 
-constexpr Precision fp64{.compute = DType::f64, .gradient = DType::f64, .reduce = DType::f64};
-
-double most_difference(const std::vector<double>& a, const std::vector<double>& b) {
-  REQUIRE(a.size() == b.size());
-  double most = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const double difference = std::abs(a[i] - b[i]) / std::max(1.0, std::abs(b[i]));
-    if (!(difference <= most)) most = difference;
-  }
-  return most;
-}
-
-void check_close(const Result& expected, const Result& result, double bound) {
-  CHECK(most_difference(expected.losses, result.losses) <= bound);
-  for (std::size_t p = 0; p < expected.params.size(); ++p) {
-    INFO("parameter " << p);
-    CHECK(most_difference(expected.params[p], result.params[p]) <= bound);
-  }
-}
-
 /// Returns a GPT-2 model: layer norms, learned positions, biases. The MLP and the vocabulary do not
 /// divide evenly.
 model::ModelSpec biased_spec(int layers, bool tied) {
@@ -59,12 +39,6 @@ std::vector<Family> families(int layers, bool tied) {
 /// Returns the numbers of tensor-parallel ranks that a family's heads allow.
 std::vector<int> widths(const Family& family) {
   return family.spec ? std::vector{2, 4, 8} : std::vector{2, 4};
-}
-
-Setting cut(Setting setting, int tp, bool sequence_parallel) {
-  setting.layout.tp = tp;
-  setting.layout.sequence_parallel = sequence_parallel;
-  return setting;
 }
 
 /// Compares the weights and masters of elements that several ranks hold.
@@ -105,21 +79,6 @@ class Held {
   Values weights_, masters_;
   int num_same_ = 0, num_others_ = 0;
 };
-
-/// Checks that the scratch memory is what the units estimate, less some workspace that kernels of
-/// lower precision than fp64 need.
-void check_scratch(const Setting& setting, const Rank& rank) {
-  std::size_t told = 0;
-  for (const int unit : rank.local().units()) {
-    const model::Unit& held = *rank.units()[static_cast<std::size_t>(unit)];
-    told = std::max(told, held.scratch_bytes(Device::host(), 1, setting.sequence / setting.layout.cp));
-  }
-  const auto most = static_cast<double>(rank.scratch_bytes());
-  if (most > static_cast<double>(told) || most < 0.85 * static_cast<double>(told))
-    throw Error(ErrorKind::internal,
-                fmt::format("{}: units tell {} bytes of scratch memory, running takes {}",
-                            setting.layout.to_string(), told, most));
-}
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <cstring>
 #include <mutex>
 #include <optional>
@@ -29,6 +30,7 @@ using namespace dt::parallel;
 using model::PipelineScheduleKind;
 
 inline constexpr int num_steps = 3;
+inline constexpr Precision fp64{.compute = DType::f64, .gradient = DType::f64, .reduce = DType::f64};
 
 struct Setting {
   model::Layout layout{};
@@ -244,6 +246,31 @@ inline Result train(const Setting& setting) {
   return train(setting, [](Rank&) {});
 }
 
+/// Returns the setting with layers divided among ranks.
+inline Setting cut(Setting setting, int tp, bool sequence_parallel) {
+  setting.layout.tp = tp;
+  setting.layout.sequence_parallel = sequence_parallel;
+  return setting;
+}
+
+inline double most_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  REQUIRE(a.size() == b.size());
+  double most = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double difference = std::abs(a[i] - b[i]) / std::max(1.0, std::abs(b[i]));
+    if (!(difference <= most)) most = difference;
+  }
+  return most;
+}
+
+inline void check_close(const Result& expected, const Result& result, double bound) {
+  CHECK(most_difference(expected.losses, result.losses) <= bound);
+  for (std::size_t p = 0; p < expected.params.size(); ++p) {
+    INFO("parameter " << p);
+    CHECK(most_difference(expected.params[p], result.params[p]) <= bound);
+  }
+}
+
 inline void check_same(const Result& a, const Result& b) {
   for (std::size_t p = 0; p < a.params.size(); ++p) {
     INFO("parameter " << p);
@@ -270,6 +297,21 @@ inline Setting alone(Setting setting) {
   setting.layout = {};
   setting.recompute = false;
   return setting;
+}
+
+/// Checks that the scratch memory is what the units estimate, less some workspace that kernels of
+/// lower precision than fp64 need.
+inline void check_scratch(const Setting& setting, const Rank& rank, double least = 0.85) {
+  std::size_t told = 0;
+  for (const int unit : rank.local().units()) {
+    const model::Unit& held = *rank.units()[static_cast<std::size_t>(unit)];
+    told = std::max(told, held.scratch_bytes(Device::host(), 1, setting.sequence / setting.layout.cp));
+  }
+  const auto most = static_cast<double>(rank.scratch_bytes());
+  if (most > static_cast<double>(told) || most < least * static_cast<double>(told))
+    throw Error(ErrorKind::internal,
+                fmt::format("{}: units tell {} bytes of scratch memory, running takes {}",
+                            setting.layout.to_string(), told, most));
 }
 
 /// Checks that a rank's activations take the bytes that the walk of its list finds.

@@ -62,6 +62,7 @@ void AttentionLayer::forward(const Context& context, const MicroBatch& micro_bat
   else
     kernels::attention(context, heads, {first_R}, kernels::packed(heads, saved.qkv_RE), saved.y_RQ,
                        saved.lse_BHT);
+  if (!y_LC) return;
   row_parallel(context, ops_, saved.y_RQ, w.output_weight_CQ, w.output_bias_C, residual_LC, y_LC);
 }
 

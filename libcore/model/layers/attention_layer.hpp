@@ -52,7 +52,7 @@ class AttentionLayer {
   /// take.
   std::size_t ring_bytes(std::int64_t batch, std::int64_t sequence) const;
 
-  /// Computes y = residual + the layer's output.
+  /// Computes y = residual + the layer's output. If y is absent, computes only `saved`.
   void forward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
                const Tensor& x_LC, const Tensor& residual_LC, const Tensor& y_LC, const Saved& saved) const;
   /// Overwrites dx. Calls `overlapped_work` while the ranks' parts of dx are being summed.

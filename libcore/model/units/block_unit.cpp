@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "kernels/elementwise.hpp"
+
 namespace dt::model {
 
 BlockUnit::BlockUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, SavedActivations saved_activations,
@@ -18,7 +20,10 @@ BlockUnit::BlockUnit(const ModelSpec& shard, const TensorParallelOps& ops, UnitS
       dtype_(dtype),
       saved_activations_(saved_activations),
       ops_(ops),
-      norm_(shard, statistics_dtype(dtype)),
+      parallel_(shard.parallel_branches),
+      shared_norm_(shard.shared_norm),
+      attention_branch_(shard, attention_branch_form(shard), dtype),
+      mlp_branch_(shard, feed_forward_branch_form(shard), dtype),
       attention_(shard, unit_.layer, dtype, std::move(rotary), ops),
       mlp_(shard.feed_forward[unit_.layer]->make(shard, dtype, ops)),
       auxiliary_losses_(shard.feed_forward[unit_.layer]->auxiliary_losses(shard)) {}
@@ -44,9 +49,13 @@ std::size_t BlockUnit::scratch_bytes(Device device, std::int64_t batch, std::int
   // summed.
   const std::size_t all_rows =
       sequence_parallel() ? 3 * rows * static_cast<std::size_t>(hidden_) * element : 0;
+  const std::size_t gradients = (has_two_gradients() ? 2 : 1) * gradient;
+  // The sum of the input and attention's branch. If only the backward needs a normalized output, that takes
+  // as much, but there is nothing to recompute then.
+  const std::size_t forward = parallel_ ? gradient : 0;
   const std::size_t recomputed = saves_all() ? 0 : recomputed_bytes(batch, sequence);
   const std::size_t auxiliary = auxiliary_losses_.size() * rows * sizeof(double);
-  return std::max(gradient + widest, recomputed) + all_rows + auxiliary;
+  return std::max(gradients + widest, recomputed + forward) + all_rows + auxiliary;
 }
 
 std::size_t BlockUnit::recomputed_bytes(std::int64_t batch, std::int64_t sequence) const {
@@ -57,13 +66,10 @@ std::size_t BlockUnit::recomputed_bytes(std::int64_t batch, std::int64_t sequenc
 
 std::size_t BlockUnit::backward_handoff_bytes(Device device, std::int64_t batch,
                                               std::int64_t sequence) const {
-  BumpAllocator count;
-  for (int layer = 0; sequence_parallel() && layer < 2; ++layer)
-    count.allocate(dtype_, {batch * sequence, hidden_});
-  attention_.allocate_qkv_gradient(device, count, batch * sequence);
-  FeedForward::Saved mlp;
-  mlp_->add_backward_handoff(device, count, batch * sequence, mlp);
-  return count.used_bytes() + (saves_all() ? 0 : recomputed_bytes(batch, sequence));
+  BumpAllocator memory, handoff;
+  Saved s = saved(memory, saves_all() ? memory : handoff, batch, sequence);
+  add_backward_handoff(device, handoff, batch * sequence, {}, s);
+  return handoff.used_bytes();
 }
 
 void BlockUnit::forward(const Context& context, const MicroBatch& micro_batch,
@@ -76,12 +82,22 @@ void BlockUnit::forward(const Context& context, const MicroBatch& micro_batch,
   if (!saves_all())
     transient = context.scratch().allocate(DType::u8, {static_cast<std::int64_t>(recomputed_bytes(B, T))});
   BumpAllocator to_save(context.device(), memory), recomputed(context.device(), transient.span_bytes());
-  const Saved s = saved(to_save, saves_all() ? to_save : recomputed, B, T);
+  Saved s = saved(to_save, saves_all() ? to_save : recomputed, B, T);
+  if (!attention_branch_.form().normalises_input) s.attention.in_LC = x_LC;
   const ParamViews w = param_views(weights);
-  norm_.forward(context, w.attention_norm, x_LC, s.attention_in_LC, s.attention_norm);
-  attention_.forward(context, micro_batch, w.attention, s.attention_in_LC, x_LC, s.x1_LC, s.attention);
-  norm_.forward(context, w.mlp_norm, s.x1_LC, s.mlp_in_LC, s.mlp_norm);
-  mlp_->forward(context, micro_batch, w.mlp, s.mlp_in_LC, s.x1_LC, y_LC, s.mlp);
+  Tensor x1_LC = s.x1_LC;
+  if (parallel_ && y_LC) x1_LC = context.scratch().allocate(dtype_, x_LC.shape());
+  attention_branch_.normalise_input(context, w.attention, x_LC, s.attention);
+  attention_branch_.forward(context, w.attention, x_LC, x1_LC, s.attention,
+                            [&](const Tensor& residual_LC, const Tensor& sum_LC) {
+                              attention_.forward(context, micro_batch, w.attention.layer, s.attention.in_LC,
+                                                 residual_LC, sum_LC, s.attention_layer);
+                            });
+  mlp_branch_.normalise_input(context, w.mlp, parallel_ ? x_LC : x1_LC, s.mlp);
+  mlp_branch_.forward(
+      context, w.mlp, x1_LC, y_LC, s.mlp, [&](const Tensor& residual_LC, const Tensor& sum_LC) {
+        mlp_->forward(context, micro_batch, w.mlp.layer, s.mlp.in_LC, residual_LC, sum_LC, s.mlp_layer);
+      });
 }
 
 /// Computes the gradients of weights in the order in which the backward reaches them. The gathers
@@ -95,7 +111,7 @@ class BlockUnit::WeightGradients {
     if (grads.empty()) return;
     g_ = block.param_views(grads);
     memory_RC_ = block.all_rows_buffer(context, micro_batch);
-    bring(s_.mlp_in_LC);
+    bring(s_.mlp.in_LC);
   }
 
   /// Makes the gather of the MLP's input follow the gather of its output's gradients.
@@ -105,27 +121,30 @@ class BlockUnit::WeightGradients {
 
   OverlappedWork of_mlp_output() const {
     if (!g_) return {};
-    return [this] { block_.mlp_->backward_output_weight(context_, g_->mlp, s_.mlp_dy_RC, s_.mlp); };
+    return [this] {
+      block_.mlp_->backward_output_weight(context_, g_->mlp.layer, s_.mlp.dout_RC, s_.mlp_layer);
+    };
   }
   /// Computes the gradients of the MLP's input weights while the gradients of attention's output travel.
   void of_mlp_input(AsyncAllGather& dx1_RC) {
     if (!g_) return;
     dx1_RC.start_all();
-    block_.mlp_->backward_input_weight(context_, g_->mlp, input_RC_->all(), s_.mlp);
-    bring(s_.attention_in_LC);
+    block_.mlp_->backward_input_weight(context_, g_->mlp.layer, input_RC_->all(), s_.mlp_layer);
+    if (block_.shared_norm_) return;  // the rows are attention's input, too
+    bring(s_.attention.in_LC);
     dx1_RC.set_next(*input_RC_);
   }
   OverlappedWork of_attention() {
     if (!g_) return {};
     return [this] {
-      block_.attention_.backward_weight(context_, g_->attention, *input_RC_, s_.attention_dy_RC,
-                                        s_.attention);
+      block_.attention_.backward_weight(context_, g_->attention.layer, *input_RC_, s_.attention.dout_RC,
+                                        s_.attention_layer);
     };
   }
   void of_norms() const {
     if (!g_) return;
-    block_.norm_.backward_weight(context_, g_->mlp_norm, s_.mlp_norm);
-    block_.norm_.backward_weight(context_, g_->attention_norm, s_.attention_norm);
+    block_.mlp_branch_.backward_weight(context_, g_->mlp, s_.mlp);
+    block_.attention_branch_.backward_weight(context_, g_->attention, s_.attention);
   }
 
  private:
@@ -157,22 +176,38 @@ void BlockUnit::backward(const Context& context, const MicroBatch& micro_batch,
   const Saved s = for_backward(context, saved_memory, handoff_memory, micro_batch, dy_LC);
   const ParamViews w = param_views(weights);
   if (!saves_all()) recompute(context, w, x_LC, s);
+  if (!attention_branch_.form().normalises_input) kernels::copy(context, x_LC, s.attention.in_LC);
   const Arena::Scope scope(context.scratch());
-  const Tensor dnorm_LC = context.scratch().allocate(dtype_, x_LC.shape());
+  const Tensor mlp_din_LC = context.scratch().allocate(dtype_, x_LC.shape());
+  const Tensor attention_din_LC =
+      has_two_gradients() ? context.scratch().allocate(dtype_, x_LC.shape()) : mlp_din_LC;
   const Tensor chunks_RC = all_rows_buffer(context, micro_batch);
-  AsyncAllGather dy_RC = gradient_rows(context, dy_LC, chunks_RC, s.mlp_dy_RC);
+  const Tensor mlp_dout_LC = mlp_branch_.output_gradient(context, w.mlp, dy_LC, mlp_din_LC, s.mlp);
+  AsyncAllGather mlp_dout_RC = gradient_rows(context, mlp_dout_LC, chunks_RC, s.mlp.dout_RC);
   WeightGradients half(*this, context, micro_batch, s, grads);
-  half.follow_mlp(dy_RC);
-  mlp_->backward_input(context, micro_batch, w.mlp, dy_RC, dnorm_LC, s.mlp, half.of_mlp_output());
-  const Tensor& dx1_LC = s.x1_LC;
-  norm_.backward_input(context, w.mlp_norm, s.x1_LC, dnorm_LC, dy_LC, dx1_LC, s.mlp_norm);
-  AsyncAllGather dx1_RC = gradient_rows(context, dx1_LC, chunks_RC, s.attention_dy_RC);
-  half.of_mlp_input(dx1_RC);
-  attention_.backward_input(context, micro_batch, w.attention, dx1_RC, dnorm_LC, s.attention,
-                            half.of_attention());
-  norm_.backward_input(context, w.attention_norm, x_LC, dnorm_LC, dx1_LC, dx_LC, s.attention_norm);
+  half.follow_mlp(mlp_dout_RC);
+  mlp_->backward_input(context, micro_batch, w.mlp.layer, mlp_dout_RC, mlp_din_LC, s.mlp_layer,
+                       half.of_mlp_output());
+  // The gradient of x1. Of parallel branches it is that of x, less attention's part; with a shared norm
+  // it is the feed-forward layer's part of the gradient of the norm's output.
+  const Tensor& dx1_LC = has_two_gradients() ? mlp_din_LC : s.x1_LC;
+  mlp_branch_.input_gradient(context, w.mlp, parallel_ ? x_LC : s.x1_LC, mlp_din_LC,
+                             shared_norm_ ? Tensor() : dy_LC, dx1_LC, s.mlp);
+  AsyncAllGather attention_dout_RC(mlp_dout_RC.all());
+  if (!parallel_) {
+    const Tensor dout_LC =
+        attention_branch_.output_gradient(context, w.attention, dx1_LC, attention_din_LC, s.attention);
+    attention_dout_RC = gradient_rows(context, dout_LC, chunks_RC, s.attention.dout_RC);
+  }
+  half.of_mlp_input(attention_dout_RC);
+  attention_.backward_input(context, micro_batch, w.attention.layer, attention_dout_RC, attention_din_LC,
+                            s.attention_layer, half.of_attention());
+  if (shared_norm_) kernels::add(context, attention_din_LC, dx1_LC, attention_din_LC);
+  attention_branch_.input_gradient(context, w.attention, x_LC, attention_din_LC,
+                                   shared_norm_ ? dy_LC : dx1_LC, dx_LC, s.attention);
   half.of_norms();
 }
+
 void BlockUnit::backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor& dy_LC,
                                 std::span<const Tensor> grads, std::span<std::byte> saved_memory,
                                 std::span<std::byte> handoff_memory) const {
@@ -180,17 +215,17 @@ void BlockUnit::backward_weight(const Context& context, const MicroBatch& micro_
   const Arena::Scope scope(context.scratch());
   WeightGradients half(*this, context, micro_batch, s, grads);
   half.of_mlp_output()();
-  AsyncAllGather dx1_RC(s.attention_dy_RC);
-  half.of_mlp_input(dx1_RC);
+  AsyncAllGather dout_RC(s.attention.dout_RC);
+  half.of_mlp_input(dout_RC);
   half.of_attention()();
   half.of_norms();
 }
 
 void BlockUnit::recompute(const Context& context, const ParamViews& weights, const Tensor& x_LC,
                           const Saved& s) const {
-  norm_.forward(context, weights.attention_norm, x_LC, s.attention_in_LC, s.attention_norm);
-  norm_.forward(context, weights.mlp_norm, s.x1_LC, s.mlp_in_LC, s.mlp_norm);
-  mlp_->recompute(context, weights.mlp, s.mlp);
+  attention_branch_.normalise_input(context, weights.attention, x_LC, s.attention);
+  mlp_branch_.normalise_input(context, weights.mlp, parallel_ ? x_LC : s.x1_LC, s.mlp);
+  mlp_->recompute(context, weights.mlp.layer, s.mlp_layer);
 }
 
 Tensor BlockUnit::all_rows_buffer(const Context& context, const MicroBatch& micro_batch) const {
@@ -202,14 +237,32 @@ BlockUnit::Saved BlockUnit::saved(BumpAllocator& memory, BumpAllocator& recomput
                                   std::int64_t sequence) const {
   const std::int64_t rows = batch * sequence, local = ops_.shard().local_rows(rows);
   Saved s;
-  s.x1_LC = memory.allocate(dtype_, {local, hidden_});
-  s.attention_in_LC = recomputed.allocate(dtype_, {local, hidden_});
-  s.mlp_in_LC = recomputed.allocate(dtype_, {local, hidden_});
-  s.attention_norm = norm_.saved(memory, local);
-  s.mlp_norm = norm_.saved(memory, local);
-  s.attention = attention_.saved(memory, batch, sequence);
-  s.mlp = mlp_->saved(memory, recomputed, rows);
+  if (!parallel_) s.x1_LC = memory.allocate(dtype_, {local, hidden_});
+  s.attention = attention_branch_.saved(memory, recomputed, local);
+  s.mlp = mlp_branch_.saved(memory, recomputed, local);
+  if (!mlp_branch_.form().normalises_input) s.mlp.in_LC = shared_norm_ ? s.attention.in_LC : s.x1_LC;
+  s.attention_layer = attention_.saved(memory, batch, sequence);
+  s.mlp_layer = mlp_->saved(memory, recomputed, rows);
   return s;
+}
+
+void BlockUnit::add_backward_handoff(Device device, BumpAllocator& handoff, std::int64_t rows,
+                                     const Tensor& dy_LC, Saved& s) const {
+  const std::int64_t local = ops_.shard().local_rows(rows);
+  // Returns memory for the gradient of a layer's output for all rows, given that of the branch.
+  const auto output_gradient = [&](const ResidualBranch& branch, const Tensor& dbranch_LC,
+                                   ResidualBranch::Saved& saved) {
+    branch.add_backward_handoff(handoff, local, saved);
+    if (sequence_parallel()) return handoff.allocate(dtype_, {rows, hidden_});
+    return saved.out_LC ? saved.out_LC : dbranch_LC;
+  };
+  s.mlp.dout_RC = output_gradient(mlp_branch_, dy_LC, s.mlp);
+  s.attention.dout_RC = parallel_ ? s.mlp.dout_RC : output_gradient(attention_branch_, s.x1_LC, s.attention);
+  if (!attention_branch_.form().normalises_input)
+    s.attention.in_LC = handoff.allocate(dtype_, {local, hidden_});
+  if (const Tensor own = attention_.allocate_qkv_gradient(device, handoff, rows))
+    s.attention_layer.dqkv_RE = own;
+  mlp_->add_backward_handoff(device, handoff, rows, s.mlp_layer);
 }
 
 BlockUnit::Saved BlockUnit::for_backward(const Context& context, std::span<std::byte> saved_memory,
@@ -221,11 +274,7 @@ BlockUnit::Saved BlockUnit::for_backward(const Context& context, std::span<std::
       "{}: no memory", unit_.name);
   BumpAllocator to_save(context.device(), saved_memory), handoff(context.device(), handoff_memory);
   Saved s = saved(to_save, saves_all() ? to_save : handoff, B, T);
-  s.mlp_dy_RC = sequence_parallel() ? handoff.allocate(dtype_, {B * T, hidden_}) : dy_LC;
-  s.attention_dy_RC = sequence_parallel() ? handoff.allocate(dtype_, {B * T, hidden_}) : s.x1_LC;
-  if (const Tensor own = attention_.allocate_qkv_gradient(context.device(), handoff, B * T))
-    s.attention.dqkv_RE = own;
-  mlp_->add_backward_handoff(context.device(), handoff, B * T, s.mlp);
+  add_backward_handoff(context.device(), handoff, B * T, dy_LC, s);
   return s;
 }
 
@@ -236,12 +285,10 @@ AsyncAllGather BlockUnit::gradient_rows(const Context& context, const Tensor& lo
 }
 
 BlockUnit::ParamViews BlockUnit::param_views(std::span<const Tensor> tensors) const {
-  const std::size_t norm = norm_.num_params();
-  const std::size_t attention = attention_.num_params();
   DT_CHECK(tensors.size() == unit_.params.size(), "{}: {} tensors for {} parameters", unit_.name,
            tensors.size(), unit_.params.size());
-  return {tensors.first(norm), tensors.subspan(norm, attention), tensors.subspan(norm + attention, norm),
-          tensors.subspan(2 * norm + attention)};
+  const std::size_t attention = attention_branch_.num_norm_params() + attention_.num_params();
+  return {attention_branch_.params(tensors.first(attention)), mlp_branch_.params(tensors.subspan(attention))};
 }
 
 }  // namespace dt::model

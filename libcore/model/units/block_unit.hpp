@@ -1,16 +1,18 @@
 #pragma once
-// A pre-norm residual block: x1 = x + attention(norm(x)); y = x1 + feed_forward(norm(x1)).
+// A residual block of two branches, one after the other: x1 = x + attention(x), y = x1 + feed_forward(x1);
+// or parallel: y = x + attention(x) + feed_forward(x). A branch has norms on its input, its output or both
+// (see ResidualBranch).
 // Legend: R rows, L this rank's rows where tensors are not split by features (see TensorParallelOps), C
 // hidden.
 
 #include "model/layers/attention_layer.hpp"
 #include "model/layers/feed_forward.hpp"
-#include "model/layers/norm_layer.hpp"
+#include "model/layers/residual_branch.hpp"
 #include "model/units/unit.hpp"
 
 namespace dt::model {
 
-/// Parameters: the first norm's, attention's, the second norm's and the feed-forward layer's.
+/// Parameters: attention's branch's, then the feed-forward branch's.
 class BlockUnit final : public Unit {
  public:
   BlockUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, SavedActivations saved_activations,
@@ -22,13 +24,17 @@ class BlockUnit final : public Unit {
   /// G + F of an MLP, and H + 2 (H + 4 with layer norm) statistics: 15C and H + 4 for GPT-2. If
   /// only matmuls are saved, 2C + F fewer: 9C. In addition, the norms' gradients take 2C (4C with
   /// layer norm) statistics once. Heads and features are this rank's. The 3C elements and the
-  /// norms' statistics are of this rank's rows.
+  /// norms' statistics are of this rank's rows. That is so of branches that are one after the other with
+  /// norms on their inputs. Parallel branches take C fewer, and C fewer again with a shared norm. A norm on
+  /// an output in place of one on an input takes as much. A norm on both takes C and its own statistics
+  /// more.
   std::size_t saved_bytes(std::int64_t batch, std::int64_t sequence) const override;
   /// Returns the bytes that backward_input passes to backward_weight. If only matmuls are saved,
   /// recomputed activations take 2C + F elements a token. If ranks divide rows, the gathered
-  /// gradients of the two layers' outputs take 2C. The gradients of queries, keys and values take
-  /// (H + 2K)·D if kernels are faster with separate memory for them. All other gradients overwrite
-  /// the tensors that they are gradients of.
+  /// gradients of the two layers' outputs take 2C, those of parallel branches C. The gradients of queries,
+  /// keys and values take (H + 2K)·D if kernels are faster with separate memory for them. An input of
+  /// attention that is not normalized takes C, and so does the gradient of a scaled output that is not
+  /// normalized. All other gradients overwrite the tensors that they are gradients of.
   std::size_t backward_handoff_bytes(Device device, std::int64_t batch, std::int64_t sequence) const override;
 
   /// Returns the scratch bytes: gradients within the block and attention's sum of the queries'
@@ -56,25 +62,31 @@ class BlockUnit final : public Unit {
             SavedActivations saved_activations, std::shared_ptr<const RotaryTables> rotary);
 
   struct Saved {
-    Tensor x1_LC;                       // backward_input replaces it by its gradient
-    Tensor attention_in_LC, mlp_in_LC;  // outputs of the norms
-    NormLayer::Saved attention_norm, mlp_norm;
-    AttentionLayer::Saved attention;
-    FeedForward::Saved mlp;
-    Tensor attention_dy_RC, mlp_dy_RC;  // gradients of the layers' outputs for all rows, in the backward
+    /// The input of the second of two branches. If it is normalized, the backward replaces it by its
+    /// gradient.
+    Tensor x1_LC;
+    ResidualBranch::Saved attention, mlp;
+    AttentionLayer::Saved attention_layer;
+    FeedForward::Saved mlp_layer;
   };
   class WeightGradients;
   struct ParamViews {  // views of the weights or of the gradients
-    std::span<const Tensor> attention_norm, attention, mlp_norm, mlp;
+    ResidualBranch::Params attention, mlp;
   };
   bool saves_all() const { return saved_activations_ == SavedActivations::all; }
   bool sequence_parallel() const { return ops_.shard().sequence_parallel; }
+  /// Returns whether the backward needs x1 or the gradient of parallel branches' input beside that of a
+  /// layer's input.
+  bool has_two_gradients() const { return parallel_ || !attention_branch_.form().normalises_input; }
   std::size_t recomputed_bytes(std::int64_t batch, std::int64_t sequence) const;
   /// Lays out the saved tensors. Those that can be recomputed from the others come from `recomputed`.
   Saved saved(BumpAllocator& memory, BumpAllocator& recomputed, std::int64_t batch,
               std::int64_t sequence) const;
+  /// Lays out what backward_input passes to backward_weight beside saved tensors.
+  void add_backward_handoff(Device device, BumpAllocator& backward_handoff, std::int64_t rows,
+                            const Tensor& dy_LC, Saved& saved) const;
   /// Lays out the saved tensors for the backward. If only matmuls are saved, the recomputed tensors
-  /// are in the backward handoff. If ranks divide rows, the gradients of all rows are there, too.
+  /// are in the backward handoff.
   Saved for_backward(const Context& context, std::span<std::byte> saved,
                      std::span<std::byte> backward_handoff, const MicroBatch& micro_batch,
                      const Tensor& dy_LC) const;
@@ -94,7 +106,9 @@ class BlockUnit final : public Unit {
   DType dtype_;
   SavedActivations saved_activations_;
   const TensorParallelOps& ops_;
-  NormLayer norm_;
+  bool parallel_;     // both branches read the block's input
+  bool shared_norm_;  // the feed-forward layer reads what attention reads
+  ResidualBranch attention_branch_, mlp_branch_;
   AttentionLayer attention_;
   std::unique_ptr<const FeedForward> mlp_;
   std::vector<AuxiliaryLoss> auxiliary_losses_;

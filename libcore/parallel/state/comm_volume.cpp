@@ -1,5 +1,6 @@
 #include "parallel/state/comm_volume.hpp"
 
+#include "model/layers/residual_branch.hpp"
 #include "parallel/state/mesh.hpp"
 
 namespace dt::parallel {
@@ -13,22 +14,33 @@ struct LayerExchanges {
   int gathers = 0;
 };
 
-LayerExchanges exchanges_of(model::UnitKind kind, ActionKind action, bool trains) {
+LayerExchanges exchanges_of(model::UnitKind kind, ActionKind action, bool trains,
+                            const BlockExchanges& block) {
   const bool is_forward = action == ActionKind::forward;
   switch (kind) {
     case model::UnitKind::embedding:
       if (is_forward) return {.sums = 1};
       return {.gathers = action == ActionKind::backward_weight ? 1 : 0};
     case model::UnitKind::block:
-      if (action == ActionKind::recompute) return {.sums = 1, .gathers = 2};  // the output is known
-      if (action == ActionKind::backward_weight) return {.gathers = 2};
-      return {.sums = 2, .gathers = 2};
+      if (action == ActionKind::recompute) return {.sums = block.recomputed_sums, .gathers = 2};
+      if (action == ActionKind::backward_weight) return {.gathers = block.input_gathers};
+      return {.sums = 2, .gathers = is_forward ? 2 : block.gradient_gathers};
     default:
       return is_forward ? LayerExchanges{.sums = trains ? 1 : 0, .gathers = 1} : LayerExchanges{};
   }
 }
 
 }  // namespace
+
+/// A block that is computed again needs the sum of attention's output as the second branch's input, if
+/// its branches are not parallel, and that of an output that is normalized. Parallel branches have one
+/// gradient of their outputs.
+BlockExchanges block_exchanges(const model::ModelSpec& spec) {
+  const int normalised = model::feed_forward_branch_form(spec).normalises_output ? 1 : 0;
+  return {.recomputed_sums = spec.parallel_branches ? 0 : 1 + normalised,
+          .gradient_gathers = spec.parallel_branches ? 1 : 2,
+          .input_gathers = spec.shared_norm ? 1 : 2};
+}
 
 CommBytes sum_by_purpose(const ActionList& list, const std::vector<std::int64_t>& bytes) {
   CommBytes moved;
@@ -58,7 +70,7 @@ LayerBytes CommVolume::layer_bytes(const Action& action) const {
   const model::UnitKind kind = local.table().units()[to_index(action.unit)].kind;
   LayerBytes bytes{.ring_shifted = ring_bytes(kind, action.kind)};
   if (layout.tp == 1) return bytes;
-  const LayerExchanges each = exchanges_of(kind, action.kind, trains);
+  const LayerExchanges each = exchanges_of(kind, action.kind, trains, block);
   const std::int64_t row = hidden * static_cast<std::int64_t>(dtype_bytes(precision.compute));
   bytes.summed = rows * each.sums * row;
   if (layout.sequence_parallel) bytes.gathered = rows * each.gathers * row;

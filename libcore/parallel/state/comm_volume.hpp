@@ -44,6 +44,14 @@ struct ControlBytes {
   std::int64_t partial = 0;     // over tensor-parallel ranks: gradients of which each has a partial sum
 };
 
+/// Exchanges of tensor-parallel ranks in a block, by what its form decides.
+struct BlockExchanges {
+  int recomputed_sums = 1;   // sums of layers' outputs when a block is computed again
+  int gradient_gathers = 2;  // gathers of the gradients of layers' outputs
+  int input_gathers = 2;     // gathers of layers' inputs for gradients of weights
+};
+BlockExchanges block_exchanges(const model::ModelSpec& spec);
+
 struct CommVolume {
   const LocalTable& local;
   Precision precision;
@@ -51,6 +59,7 @@ struct CommVolume {
   std::int64_t hidden = 0;              // features of each row
   std::int64_t key_value_features = 0;  // features that go around context-parallel ranks
   bool trains = true;
+  BlockExchanges block{};
 
   /// Returns the bytes of each action of a training step. An operation counts the size of the whole
   /// buffer that it gathers or sums, once, however many ranks take part. A gather of weights that

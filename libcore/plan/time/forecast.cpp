@@ -171,11 +171,16 @@ class PlanCommVolume {
   explicit PlanCommVolume(const Plan& plan)
       : table_(plan.spec),
         local_(table_, plan.layout, plan.place),
-        volume_{local_, plan.precision, plan.micro_batch * plan.local_length(), plan.spec.hidden,
+        volume_{local_,
+                plan.precision,
+                plan.micro_batch * plan.local_length(),
+                plan.spec.hidden,
                 2 *
                     model::shard_spec(plan.spec, parallel::tensor_parallel_shard(plan.layout, plan.place))
                         .key_value_heads *
-                    plan.spec.head_dim} {}
+                    plan.spec.head_dim,
+                true,
+                parallel::block_exchanges(plan.spec)} {}
   const CommVolume& operator*() const { return volume_; }
   const CommVolume* operator->() const { return &volume_; }
 

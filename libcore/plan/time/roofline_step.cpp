@@ -8,6 +8,7 @@
 #include "kernels/linear.hpp"
 #include "model/flops.hpp"
 #include "model/layers/feed_forward.hpp"
+#include "model/layers/residual_branch.hpp"
 #include "model/tensor_parallel/tensor_parallel_ops.hpp"
 #include "parallel/state/local_table.hpp"
 #include "parallel/state/mesh.hpp"
@@ -40,14 +41,20 @@ class UnitOperationsBuilder {
         C_(plan.spec.hidden),
         Q_(share_.query_heads * share_.head_dim),
         E_(Q_ + 2 * share_.key_value_heads * share_.head_dim),
+        attends_(model::attention_branch_form(plan.spec)),
+        feeds_(model::feed_forward_branch_form(plan.spec)),
         V_(ceil_div(plan.spec.vocabulary, plan.layout.tp)),
         P_(traits.aligned_head ? kernels::padded_features(Device::gpu(0), plan.precision.compute, V_) : V_) {}
 
   UnitOperations embedding() const {
     UnitOperations unit;
     unit.forward = {Operation::memory("embedding", bytes(2 * C_))};
+    if (share_.embedding_scale != 1) {
+      unit.forward.push_back(Operation::memory("scale", norm_share() * bytes(2 * C_)));
+      unit.backward_weight.push_back(unit.forward.back());
+    }
     // Rows are sorted by token, and added in fp32.
-    unit.backward_weight = {Operation::memory("embedding's gradient", bytes(C_) + 2 * fp32(C_), 6)};
+    unit.backward_weight.push_back(Operation::memory("embedding's gradient", bytes(C_) + 2 * fp32(C_), 6));
     return unit;
   }
 
@@ -57,7 +64,8 @@ class UnitOperationsBuilder {
     add_forward(unit.forward, layer, steps);
     if (plan_.recompute == Recompute::full) add_forward(unit.backward_input, layer, steps);
     if (plan_.recompute == Recompute::selective) {
-      add_norm(unit.backward_input), add_norm(unit.backward_input);
+      for (int norm = 0; norm < num_norms(attends_.normalises_input, feeds_.normalises_input); ++norm)
+        add_norm(unit.backward_input);
       for (const model::FeedForwardStep& step : steps)
         if (step.kind == StepKind::elementwise) unit.backward_input.push_back(elementwise(step));
     }
@@ -97,6 +105,7 @@ class UnitOperationsBuilder {
   using StepKind = model::FeedForwardStep::Kind;
 
   double bytes(std::int64_t columns) const { return half_bytes * static_cast<double>(R_ * columns); }
+  static int num_norms(bool first, bool second) { return (first ? 1 : 0) + (second ? 1 : 0); }
   double fp32(std::int64_t columns) const { return single_bytes * static_cast<double>(R_ * columns); }
   bool several() const { return plan_.lane_plan().num_micro_batches() > 1; }
   /// Returns the part of the rows that norms take: with sequence parallelism the rank's own.
@@ -124,6 +133,27 @@ class UnitOperationsBuilder {
   void add_norm_backward(std::vector<Operation>& list) const {
     list.push_back(bound(Operation::memory("norm's input gradient", norm_share() * bytes(4 * C_))));
     list.push_back(bound(Operation::memory("norm's weight gradient", norm_share() * bytes(2 * C_), 2)));
+  }
+  /// Adds what a branch's output passes through: its norm, and the residual's addition if the product
+  /// does not make it.
+  void add_branch_output(std::vector<Operation>& list, const model::BranchForm& form) const {
+    if (form.normalises_output) add_norm(list);
+    if (is_apart(form)) list.push_back(Operation::memory("residual", norm_share() * bytes(3 * C_)));
+    if (!is_apart(form)) list.back() = added(list.back());
+  }
+  static bool is_apart(const model::BranchForm& form) { return form.normalises_output || form.scale != 1; }
+  void add_branch_output_gradient(std::vector<Operation>& list, const model::BranchForm& form) const {
+    if (form.scale != 1) list.push_back(Operation::memory("scale", norm_share() * bytes(2 * C_)));
+    if (form.normalises_output) add_norm_input_gradient(list, 3);
+  }
+  void add_branch_input_gradient(std::vector<Operation>& list, const model::BranchForm& form) const {
+    if (form.normalises_input)
+      add_norm_input_gradient(list, 4);
+    else
+      list.push_back(Operation::memory("residual's gradient", norm_share() * bytes(3 * C_)));
+  }
+  void add_norm_input_gradient(std::vector<Operation>& list, std::int64_t tensors) const {
+    list.push_back(bound(Operation::memory("norm's input gradient", norm_share() * bytes(tensors * C_))));
   }
   Operation elementwise(const model::FeedForwardStep& step) const {
     return bound(Operation::memory(step.name, bytes(step.inputs + step.outputs)));
@@ -158,17 +188,18 @@ class UnitOperationsBuilder {
   }
 
   void add_forward(std::vector<Operation>& list, std::int64_t layer, const Steps& steps) const {
-    add_norm(list);
+    if (attends_.normalises_input) add_norm(list);
     list.push_back(Operation::matmul("qkv", R_, E_, C_));
     add_rotary(list);
     list.push_back(attention(Pass::forward, layer));
-    list.push_back(added(Operation::matmul("attention's output", R_, C_, Q_)));
-    add_norm(list);
+    list.push_back(Operation::matmul("attention's output", R_, C_, Q_));
+    add_branch_output(list, attends_);
+    if (feeds_.normalises_input) add_norm(list);
     for (const model::FeedForwardStep& step : steps)
       list.push_back(step.kind == StepKind::product
                          ? Operation::matmul(step.name, R_, step.outputs, step.inputs)
                          : elementwise(step));
-    list.back() = added(list.back());
+    add_branch_output(list, feeds_);
   }
 
   /// Adds the feed-forward layer's backward pass. All but the first product's gradient is made over
@@ -189,13 +220,15 @@ class UnitOperationsBuilder {
     }
   }
   void add_backward(std::vector<Operation>& list, std::int64_t layer, const Steps& steps) const {
+    add_branch_output_gradient(list, feeds_);
     add_feed_forward_backward(list, steps);
-    list.push_back(bound(Operation::memory("norm's input gradient", norm_share() * bytes(4 * C_))));
+    add_branch_input_gradient(list, feeds_);
+    if (!share_.parallel_branches) add_branch_output_gradient(list, attends_);
     list.push_back(Operation::matmul("attention output's input gradient", R_, Q_, C_));
     list.push_back(attention(Pass::backward, layer));
     add_rotary(list);
     list.push_back(Operation::matmul("qkv's input gradient", R_, C_, E_));
-    list.push_back(bound(Operation::memory("norm's input gradient", norm_share() * bytes(4 * C_))));
+    add_branch_input_gradient(list, attends_);
   }
 
   void add_weight(std::vector<Operation>& list, const std::string& name, std::int64_t N, std::int64_t K,
@@ -217,14 +250,18 @@ class UnitOperationsBuilder {
     }
     add_weight(list, "attention output's weight gradient", C_, Q_, share_.attention_output_bias);
     add_weight(list, "qkv's weight gradient", E_, C_, share_.qkv_bias);
-    for (int norm = 0; norm < 2; ++norm)
+    const int norms = num_norms(attends_.normalises_input, attends_.normalises_output) +
+                      num_norms(feeds_.normalises_input, feeds_.normalises_output);
+    for (int norm = 0; norm < norms; ++norm)
       list.push_back(bound(Operation::memory("norm's weight gradient", norm_share() * bytes(2 * C_), 2)));
   }
 
   const Plan& plan_;
   const KernelFeatures& traits_;
   model::ModelSpec share_;
-  std::int64_t R_, C_, Q_, E_, V_, P_;
+  std::int64_t R_, C_, Q_, E_;
+  model::BranchForm attends_, feeds_;
+  std::int64_t V_, P_;
 };
 
 /// Returns the operations that are done once a step. Masters and the optimizer's state are read and written.
