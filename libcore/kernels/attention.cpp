@@ -35,6 +35,10 @@ Dims check_inputs(const char* kernel, const AttentionShape& shape, const Queries
   const DType dtype = qkv.q.rows_RS.dtype();
   const Dims n{shape.batch * shape.sequence, shape.query_heads * shape.head_dim, qkv.k.rows_RS.dim(0),
                shape.key_value_heads * shape.head_dim};
+  const auto& [scale, softcap] = shape.scores;
+  constexpr double most = 1e30;  // products with fp32 scores stay finite
+  DT_CHECK(scale >= 0 && scale <= most && softcap >= 0 && softcap <= most,
+           "{}: scores have a scale of {} and a soft cap of {}", kernel, scale, softcap);
   DT_CHECK(shape.batch > 0 && n.key_rows > 0 && n.key_rows % shape.batch == 0,
            "{}: {} rows of keys in {} sequences", kernel, n.key_rows, shape.batch);
   check_columns(kernel, "q", qkv.q, dtype, n.rows, n.query);

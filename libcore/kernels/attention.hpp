@@ -6,6 +6,7 @@
 // documents. A packed row holds H query heads, then K key heads, then K value heads, each of D
 // values.
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -15,13 +16,29 @@
 
 namespace dt::kernels {
 
+/// What products q·k become before they are masked: scores = scale · q·k or, with a soft cap,
+/// cap · tanh(scale · q·k / cap).
+/// Source: Gemma Team 2024 (Gemma 2), section 2 (logit soft-capping).
+struct ScoreTransform {
+  double scale = 0;    // 0: 1/√D
+  double softcap = 0;  // 0: none
+};
+
 struct AttentionShape {
   std::int64_t batch;            // B
   std::int64_t sequence;         // T; in an attention: Tq
   std::int64_t query_heads;      // H
   std::int64_t key_value_heads;  // K
   std::int64_t head_dim;         // D
+  ScoreTransform scores{};       // for attentions alone
 };
+
+/// Returns the factor of products q·k, rounded to V.
+template <class V>
+V score_scale(const AttentionShape& shape) {
+  const double scale = shape.scores.scale;
+  return scale == 0 ? 1 / std::sqrt(static_cast<V>(shape.head_dim)) : static_cast<V>(scale);
+}
 
 /// Adjacent heads in the columns of a [rows, S] tensor from `first` on. The rows are B sequences,
 /// one after the other.
@@ -47,8 +64,8 @@ struct Visibility {
   std::int64_t query_position = 0, key_position = 0;
 };
 
-/// Computes y = softmax(q·kᵀ/√D, masked) · v for each head. Query head h reads key-value head
-/// ⌊h·K/H⌋. lse_BHT [B, H, Tq] is the natural logarithm of each row's sum of exponentials, for the
+/// Computes y = softmax(scores of q·kᵀ, masked) · v for each head. Query head h reads key-value
+/// head ⌊h·K/H⌋. lse_BHT [B, H, Tq] is the natural logarithm of each row's sum of exponentials, for the
 /// backward and for merging. A query that sees no key has y = 0 and lse = −∞. y may not alias q, k
 /// or v. Blocks that no query sees cost nothing. At most the scores of one block of queries and
 /// keys exist at a time.
@@ -64,6 +81,7 @@ struct Visibility {
 /// ([B, H, T, 1], natural, fp32). first_R becomes a tensor that is added to scores. Documents and
 /// windows thus cost as much as all keys of the call, for every block of keys. cuDNN writes 16-bit
 /// results. So results requested in fp32, as in a ring, are rounded before they are merged.
+/// SOFTCAP_ON_GPUS
 ///
 /// Numerics: q, k and v have one dtype: f64, f32, bf16 or f16. y has theirs, or f32 for 16 bits.
 /// lse is f64 for f64, else f32. Sums and softmax are in fp32. If 16-bit operands are multiplied in

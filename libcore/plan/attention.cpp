@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/layers/attention_layer.hpp"
 #include "plan/precision.hpp"
 
 namespace dt::plan {
@@ -16,8 +17,9 @@ bool has_library_kernels(const Plan& plan) {
 
 kernels::AttentionShape attention_shape(const Plan& plan) {
   const std::int64_t tp = plan.layout.tp, chunks = plan.layout.cp > 1 ? 2 : 1;
-  return {plan.micro_batch, plan.local_length() / chunks, plan.spec.query_heads / tp,
-          std::max<std::int64_t>(1, plan.spec.key_value_heads / tp), plan.spec.head_dim};
+  return {plan.micro_batch,           plan.local_length() / chunks,
+          plan.spec.query_heads / tp, std::max<std::int64_t>(1, plan.spec.key_value_heads / tp),
+          plan.spec.head_dim,         model::score_transform(plan.spec)};
 }
 
 kernels::cuda::AttentionUse attention_use(const Plan& plan, std::int64_t layer) {

@@ -18,6 +18,7 @@ struct AttentionCase {
   std::int64_t sequence;
   std::int64_t window = 0;
   std::int64_t batch = 1, query_heads = H, key_value_heads = H, head_dim = D;
+  double softcap = 0;
 };
 constexpr AttentionCase in_batches(AttentionCase c) {
   c.batch = 4;
@@ -30,9 +31,15 @@ constexpr AttentionCase in_groups(AttentionCase c) {
   c.head_dim = 128;
   return c;
 }
+/// Returns the case with capped scores, as in Gemma 2.
+constexpr AttentionCase capped(AttentionCase c) {
+  c.softcap = 50;
+  return c;
+}
 constexpr AttentionCase attention_cases[] = {
     {"f32/1024", DType::f32, Arithmetic::fp32, 1024},
     {"f32/4096", DType::f32, Arithmetic::fp32, 4096},
+    capped({"f32_capped/1024", DType::f32, Arithmetic::fp32, 1024}),
     {"bf16/1024", DType::bf16, Arithmetic::bf16, 1024},
     {"bf16/4096", DType::bf16, Arithmetic::bf16, 4096},
     {"bf16_in_f32/1024", DType::bf16, Arithmetic::fp32, 1024},
@@ -44,12 +51,13 @@ constexpr AttentionCase attention_cases[] = {
     in_batches({"amx_batch_4/1024", DType::bf16, Arithmetic::amx, 1024}),
     {"amx_window_512/4096", DType::bf16, Arithmetic::amx, 4096, 512},
     in_groups({"amx_groups/2048", DType::bf16, Arithmetic::amx, 2048}),
+    capped({"amx_capped/1024", DType::bf16, Arithmetic::amx, 1024}),
 };
 
 struct AttentionBench {
   explicit AttentionBench(const AttentionCase& c)
       : T(c.sequence),
-        shape{c.batch, T, c.query_heads, c.key_value_heads, c.head_dim},
+        shape{c.batch, T, c.query_heads, c.key_value_heads, c.head_dim, {0, c.softcap}},
         qkv(b.values(c.dtype, {c.batch * T, (c.query_heads + 2 * c.key_value_heads) * c.head_dim})),
         dy(b.values(c.dtype, {c.batch * T, c.query_heads * c.head_dim})),
         y(b.values(c.dtype, dy.shape())),

@@ -48,21 +48,29 @@ double dot(const T* a, const T* b, std::int64_t D) {
   return sum;
 }
 
-/// Returns one query's scores; −∞ for keys that it does not see.
+/// A query's score of a key, −∞ if it does not see the key, and the score's derivative by the product.
+struct Score {
+  double value, slope;
+};
+
+/// Returns one query's scores.
 template <class T>
-std::vector<double> scores(const FusedAttention& a, std::int64_t b, std::int64_t h, std::int64_t t) {
+std::vector<Score> scores(const FusedAttention& a, std::int64_t b, std::int64_t h, std::int64_t t) {
   const kernels::AttentionShape& s = a.shape;
   const Heads<T> q(a.qkv.q, s), k(a.qkv.k, s);
-  std::vector<double> result;
+  const double scale = kernels::score_scale<double>(s), cap = s.scores.softcap;
+  std::vector<Score> result;
   for (std::int64_t j = 0; j < a.keys(); ++j) {
-    const double score = dot(q.row(b, t, h), k.row(b, j, h * s.key_value_heads / s.query_heads), s.head_dim) /
-                         std::sqrt(static_cast<double>(s.head_dim));
+    const double product =
+        scale * dot(q.row(b, t, h), k.row(b, j, h * s.key_value_heads / s.query_heads), s.head_dim);
+    const double tanh = cap == 0 ? 0 : std::tanh(product / cap), score = cap == 0 ? product : cap * tanh;
     const bool is_hidden = a.mask == Mask::causal && j > t;
     const double added = a.mask == Mask::added
                              ? static_cast<double>(static_cast<float>(
                                    a.added_BTT.data<T>()[(b * s.sequence + t) * a.keys() + j]))
                              : 0;
-    result.push_back(is_hidden ? -std::numeric_limits<double>::infinity() : score + added);
+    result.push_back(
+        {is_hidden ? -std::numeric_limits<double>::infinity() : score + added, scale * (1 - tanh * tanh)});
   }
   return result;
 }
@@ -84,12 +92,12 @@ void forward(const FusedAttention& a) {
   const kernels::AttentionShape& s = a.shape;
   const Heads<T> v(a.qkv.v, s), y(a.y, s);
   for_queries(s, [&](std::int64_t b, std::int64_t h, std::int64_t t) {
-    const std::vector<double> score = scores<T>(a, b, h, t);
-    const double highest = *std::max_element(score.begin(), score.end());
+    const std::vector<Score> score = scores<T>(a, b, h, t);
+    const double highest = std::ranges::max_element(score, {}, &Score::value)->value;
     double sum = 0;
     std::vector<double> mean(static_cast<std::size_t>(s.head_dim));
     for (std::size_t j = 0; j < score.size(); ++j) {
-      const double weight = std::exp(score[j] - highest);
+      const double weight = std::exp(score[j].value - highest);
       const T* value = v.row(b, static_cast<std::int64_t>(j), h * s.key_value_heads / s.query_heads);
       for (std::size_t d = 0; d < mean.size(); ++d) mean[d] += weight * static_cast<float>(value[d]);
       sum += weight;
@@ -138,14 +146,15 @@ void backward(const FusedAttention& a, const FusedAttentionGradients& g) {
   Sums<T> dq(g.to.q, s, s.query_heads), dk(g.to.k, s, s.key_value_heads), dv(g.to.v, s, s.key_value_heads);
   for_queries(s, [&](std::int64_t b, std::int64_t h, std::int64_t t) {
     const std::int64_t group = h * s.key_value_heads / s.query_heads;
-    const std::vector<double> score = scores<T>(a, b, h, t);
+    const std::vector<Score> score = scores<T>(a, b, h, t);
     const double common = dot(dy.row(b, t, h), y.row(b, t, h), s.head_dim);
     for (std::int64_t j = 0; j < a.keys(); ++j) {
-      const double weight = std::exp(score[static_cast<std::size_t>(j)] - lse_of(a, b, h, t));
-      const double dscore = weight * (dot(dy.row(b, t, h), v.row(b, j, group), s.head_dim) - common) /
-                            std::sqrt(static_cast<double>(s.head_dim));
-      dq.add(b, t, h, dscore, k.row(b, j, group));
-      dk.add(b, j, group, dscore, q.row(b, t, h));
+      const auto [value, slope] = score[static_cast<std::size_t>(j)];
+      const double weight = std::exp(value - lse_of(a, b, h, t));
+      const double dproduct =
+          weight * (dot(dy.row(b, t, h), v.row(b, j, group), s.head_dim) - common) * slope;
+      dq.add(b, t, h, dproduct, k.row(b, j, group));
+      dk.add(b, j, group, dproduct, q.row(b, t, h));
       dv.add(b, j, group, weight, dy.row(b, t, h));
     }
   });
@@ -170,9 +179,9 @@ bool play(const Context& context, const FusedAttention& attention, const char* n
   }
   const DType dtype = attention.y.rows_RS.dtype();
   const kernels::AttentionShape& s = attention.shape;
-  const std::string problem =
-      fmt::format("{} {} {} {} {} {} {} {}", name, dtype_name(dtype), static_cast<int>(attention.mask),
-                  s.batch, s.sequence, s.query_heads, s.key_value_heads, s.head_dim);
+  const std::string problem = fmt::format(
+      "{} {} {} {} {} {} {} {} {} {}", name, dtype_name(dtype), static_cast<int>(attention.mask), s.batch,
+      s.sequence, s.query_heads, s.key_value_heads, s.head_dim, s.scores.scale, s.scores.softcap);
   submit(context, key,
          {name, {}, 1, 0, [=] { dtype == DType::bf16 ? work(BFloat16()) : work(Float16()); }, problem});
   return true;

@@ -2,6 +2,7 @@
 // GPUs for which dt's own kernels are compiled. With an argument, it only checks that cuDNN's front end
 // finds the CUDA runtime. Exit status: 77 if there is no cuDNN.
 
+#include <cmath>
 #include <fmt/format.h>
 #include <iostream>
 
@@ -39,7 +40,7 @@ std::shared_ptr<fe::DeviceProperties> properties(const Kind& kind) {
 
 /// Returns a problem with heads in packed rows; so are their gradients.
 FusedProblem problem(DType dtype, Mask mask, std::int64_t B, std::int64_t H, std::int64_t K, std::int64_t T,
-                     std::int64_t D) {
+                     std::int64_t D, float softcap = 0) {
   const std::int64_t E = (H + 2 * K) * D;
   return {.dtype = dtype,
           .mask = mask,
@@ -49,6 +50,8 @@ FusedProblem problem(DType dtype, Mask mask, std::int64_t B, std::int64_t H, std
           .Tq = T,
           .Tk = T,
           .D = D,
+          .scale = 1 / std::sqrt(static_cast<float>(D)),
+          .softcap = softcap,
           .strides = {E, E, E},
           .y_stride = H * D};
 }
@@ -77,7 +80,11 @@ const FusedProblem problems[] = {
     problem(DType::bf16, Mask::added, 1, 8, 2, 2048, 128),  // chunks of ring attention
     problem(DType::bf16, Mask::causal, 1, 4, 1, 16384,
             128),  // weights that do not fit: see choose_backward_algorithm
-    problem(DType::f16, Mask::added, 1, 4, 1, 16384, 128),  //
+    problem(DType::f16, Mask::added, 1, 4, 1, 16384, 128),       //
+    problem(DType::bf16, Mask::causal, 2, 8, 4, 2048, 128, 50),  // soft caps
+    problem(DType::bf16, Mask::none, 1, 8, 4, 1024, 128, 50),    //
+    problem(DType::bf16, Mask::added, 1, 8, 4, 1024, 64, 50),    //
+    problem(DType::bf16, Mask::causal, 2, 8, 4, 2048, 256, 50),  //
 };
 
 /// The outcome of a plan; `why` is empty if cuDNN makes a kernel.

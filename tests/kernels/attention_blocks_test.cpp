@@ -177,6 +177,7 @@ const Problem problems[] = {
     {{1, 333, 2, 1, 40}, documents(50), zigzag(333, 4)},            //
     {{1, 1400, 2, 1, 32}, all_keys, in_order({0, 700, 1400})},      // several chunks of the backward pass
     {{1, 1100, 1, 1, 16}, window(300), in_order({0, 130, 131, 900, 1100})},  //
+    {{2, 150, 4, 2, 33, {0.9, 1.5}}, documents(9), zigzag(150, 2)},          // capped scores
 };
 
 void check_in_blocks(DType dtype, Arithmetic arithmetic, double tolerance) {
@@ -206,7 +207,7 @@ TEST_CASE("attention to blocks of keys, merged, is attention to all, and so are 
 }
 
 TEST_CASE("fast attention to blocks of keys agrees with its reference", "[device][slow]") {
-  for (const Problem& p : {problems[0], problems[2], problems[3], problems[4]}) {
+  for (const Problem& p : {problems[0], problems[2], problems[3], problems[4], problems[9]}) {
     INFO("sequence " << p.shape.sequence << ", chunks " << p.ring.chunks.size());
     check_fast_kernel([&](Fixture& f) { return in_blocks(f, p); });
     check_fast_half_kernel([&](Fixture& f) { return in_blocks(f, p); });
@@ -269,7 +270,8 @@ TEST_CASE("a GPU's library attends to blocks of keys that documents and windows 
 
 TEST_CASE("odd shapes of attention to blocks on a GPU agree with their reference", "[device]") {
   const Problem small{{1, 37, 4, 2, 9}, documents(9), in_order({0, 1, 33, 37})};
-  for (const Problem& p : {problems[1], small})
+  const Problem capped{{1, 37, 4, 2, 9, {0.8, 1.5}}, window(9), in_order({0, 20, 37})};
+  for (const Problem& p : {problems[1], small, capped})
     check_gpu_attention([&](Fixture& f) { return in_blocks(f, p); });
 }
 

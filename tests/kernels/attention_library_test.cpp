@@ -12,9 +12,10 @@ namespace dt::kernels::test {
 namespace {
 
 TEST_CASE("a GPU's library attends where there is one", "[device]") {
-  on_test_device(DType::bf16, 1, [](Fixture& f) {
+  const ScoreTransform scores = GENERATE(ScoreTransform{}, ScoreTransform{0.2, 0}, ScoreTransform{0, 30});
+  on_test_device(DType::bf16, 1, [&](Fixture& f) {
     if (attention_library().name.empty()) return;
-    const AttentionShape s{2, 64, 4, 2, 64};
+    const AttentionShape s{2, 64, 4, 2, 64, scores};
     const Tensor qkv = f.random({rows(s), packed(s)}, 1), dy = f.random({rows(s), query(s)}, 2);
     const Tensor y = f.output({rows(s), query(s)}), lse = f.wide_output({s.batch, s.query_heads, s.sequence});
     for (const Tensor& first : {Tensor(), window(9)(f, s)}) {
@@ -35,7 +36,7 @@ TEST_CASE("heads of a GPU's library that wait for each other have the bits of al
     });
     return results;
   };
-  for (const AttentionShape& s : {AttentionShape{4, 9, 6, 3, 8}, AttentionShape{1, 17, 4, 4, 16}})
+  for (const AttentionShape& s : {AttentionShape{4, 9, 6, 3, 8}, {1, 17, 4, 4, 16}, {2, 17, 4, 2, 8, {1, 2}}})
     for (const FirstKeys& first : {FirstKeys(all_keys), documents(3)})
       for (const DType dtype : {DType::bf16, DType::f16}) {
         const auto at_once = on_device(s, first, dtype);

@@ -15,14 +15,17 @@ namespace dt::kernels::test {
 namespace {
 
 const AttentionShape shapes[] = {
-    {1, 1, 1, 1, 1},      // a token that sees itself
-    {2, 1, 4, 2, 8},      //
-    {1, 7, 3, 3, 5},      // less than a block, an odd head dim
-    {2, 64, 2, 2, 64},    // exactly a block
-    {1, 65, 4, 1, 64},    // one token more; one key-value head for all
-    {3, 130, 6, 2, 33},   // groups of three
-    {1, 200, 4, 2, 128},  // a wide head
-    {1, 97, 2, 1, 80},    //
+    {1, 1, 1, 1, 1},                 // a token that sees itself
+    {2, 1, 4, 2, 8},                 //
+    {1, 7, 3, 3, 5},                 // less than a block, an odd head dim
+    {2, 64, 2, 2, 64},               // exactly a block
+    {1, 65, 4, 1, 64},               // one token more; one key-value head for all
+    {3, 130, 6, 2, 33},              // groups of three
+    {1, 200, 4, 2, 128},             // a wide head
+    {1, 97, 2, 1, 80},               //
+    {2, 70, 4, 2, 33, {0.4, 0}},     // scores that are scaled
+    {2, 150, 4, 2, 33, {0.4, 1.5}},  // and capped
+    {1, 20, 3, 1, 8, {0, 1}},        //
 };
 
 TEST_CASE("messages advance while attention computes") {
@@ -71,6 +74,47 @@ TEST_CASE("attention scales scores by the root of the head dim") {
   CHECK(to_doubles(lse)[0] == Approx(10 / 2.0));
 }
 
+TEST_CASE("attention scales scores by a factor and caps them softly") {
+  const Context context(1, Device::host());
+  Fixture f(context, DType::f64);
+  const Tensor y = f.output({1, 4}), lse = f.output({1, 1, 1});
+  const Tensor qkv = f.values({1, 12}, {1, 2, 3, 4, 1, 1, 1, 1, 5, 6, 7, 8});  // q·k = 10
+  const std::pair<ScoreTransform, double> cases[] = {
+      {{0.3, 0}, 3}, {{0, 4}, 4 * std::tanh(5 / 4.0)}, {{0.3, 2}, 2 * std::tanh(3 / 2.0)}};
+  for (const auto& [scores, score] : cases) {
+    const AttentionShape shape{1, 1, 1, 1, 4, scores};
+    attention(context, shape, {}, packed(shape, qkv), y, lse);
+    CHECK(to_doubles(lse)[0] == Approx(score));
+  }
+}
+
+TEST_CASE("soft caps are as accurate as fp32, and keep NaN") {
+  std::vector<double> products;
+  for (double x = 1e-6; x < 30; x *= 1.01) products.insert(products.end(), {x, -x});
+  products.insert(products.end(), {0, infinity, -infinity});
+  const auto count = std::ssize(products);
+  for_each_instruction_set([&] {
+    const Context context(1, Device::host());
+    Fixture f(context, DType::f32);
+    // Each sequence has one token, whose lse is its score.
+    const AttentionShape shape{count, 1, 1, 1, 1, {1, 1}};
+    const Tensor q = f.values({count, 1}, products),
+                 ones = f.values({count, 1}, std::vector(products.size(), 1.0));
+    const Tensor y = f.output({count, 1}), lse = f.output({count, 1, 1});
+    attention(context, shape, {}, {{q}, {ones}, {ones}}, y, lse);
+    for (std::size_t i = 0; i < products.size(); ++i) {
+      const double expected = std::tanh(products[i]);
+      CHECK(std::abs(to_doubles(lse)[i] - expected) <= 5e-7 * std::abs(expected));
+    }
+    const AttentionShape one{1, 1, 1, 1, 1, {1, 1}};
+    const Tensor nan = f.values({1, 1}, {std::nan("")}), one_y = f.output({1, 1}),
+                 one_lse = f.output({1, 1, 1});
+    fill(context, 0, one_lse);
+    attention(context, one, {}, {{nan}, {nan}, {nan}}, one_y, one_lse);
+    CHECK(std::isnan(to_doubles(one_lse)[0]));
+  });
+}
+
 TEST_CASE("query heads share key-value heads in groups") {
   const Context context(1, Device::host());
   Fixture f(context, DType::f64);
@@ -86,7 +130,10 @@ TEST_CASE("attention_backward is attention's gradient") {
   const std::pair<AttentionShape, FirstKeys> cases[] = {{{2, 5, 2, 2, 3}, all_keys},
                                                         {{1, 4, 4, 2, 2}, all_keys},
                                                         {{2, 6, 2, 1, 3}, window(3)},
-                                                        {{2, 7, 2, 1, 2}, documents(3)}};
+                                                        {{2, 7, 2, 1, 2}, documents(3)},
+                                                        {{1, 6, 2, 1, 3, {1.3, 0}}, all_keys},
+                                                        {{1, 6, 2, 2, 5, {0, 0.5}}, window(3)},
+                                                        {{2, 7, 2, 1, 3, {1.3, 0.8}}, documents(3)}};
   for (const auto& [s, first_keys] : cases) {
     const Context context(1, Device::host());
     Fixture f(context, DType::f64);
@@ -129,6 +176,8 @@ TEST_CASE("fast attention agrees with its reference where a window or documents 
       {{3, 130, 6, 2, 20}, documents(5)},    // several in a block
       {{2, 700, 4, 2, 64}, documents(100)},  //
       {{1, 1300, 2, 1, 32}, documents(400)},
+      {{2, 300, 2, 1, 33, {1, 2}}, window(17)},
+      {{2, 260, 2, 1, 64, {0, 0.5}}, documents(20)},
   };
   for (const auto& [s, first_keys] : cases) {
     INFO("batch " << s.batch << " sequence " << s.sequence << " heads " << s.query_heads << "/"
@@ -143,7 +192,8 @@ TEST_CASE("fast attention agrees with its reference where a window or documents 
 }
 
 TEST_CASE("odd shapes of attention on a GPU agree with their reference", "[device]") {
-  for (const AttentionShape& s : {AttentionShape{1, 7, 3, 3, 5}, {2, 35, 4, 2, 9}})
+  for (const AttentionShape& s :
+       {AttentionShape{1, 7, 3, 3, 5}, {2, 35, 4, 2, 9}, {2, 20, 4, 2, 9, {0.7, 1.5}}})
     for (const FirstKeys& first : {FirstKeys(all_keys), documents(5)})
       check_gpu_attention([&](Fixture& f) { return both_passes(f, s, 1, first, s.batch > 1); });
 }
@@ -154,6 +204,7 @@ TEST_CASE("attention_backward over queries, keys and values gives the same bits"
       {{1, 520, 2, 1, 64}, all_keys},     // several chunks of keys add to a query
       {{1, 300, 1, 1, 16}, window(140)},  // the first chunks are outside the window
       {{5, 60, 2, 1, 8}, documents(20)},  // several batch entries in sequence
+      {{2, 200, 2, 1, 24, {1, 2}}, window(60)},
   };
   for (const auto& [s, first_keys] : cases) {
     INFO("batch " << s.batch << " sequence " << s.sequence);
@@ -196,6 +247,10 @@ TEST_CASE("attention refuses shapes that do not fit") {
   check_refused("attention", [&] {
     attention(context, uneven, {}, packed(uneven, f.random({2, 28}, 1)), y, lse);
   });
+  for (const ScoreTransform& scores : {ScoreTransform{0, -1}, {-1, 0}, {std::nan(""), 0}, {0, infinity}}) {
+    const AttentionShape bent{1, 2, 2, 1, 4, scores};
+    check_refused("attention", [&] { attention(context, bent, {}, packed(bent, qkv), y, lse); });
+  }
   check_refused("attention_backward", [&] {
     attention_backward(context, shape, {}, y, packed(shape, qkv), y, lse, {packed(shape, wrong)});
   });
@@ -204,7 +259,7 @@ TEST_CASE("attention refuses shapes that do not fit") {
 TEST_CASE("attention in tiles has the bits of the loops that stand in for them") {
   if (!supports_arithmetic(Arithmetic::amx)) return;
   const AttentionShape shapes[] = {
-      {1, 1, 1, 1, 8}, {2, 75, 4, 2, 24}, {1, 300, 2, 1, 64}, {1, 161, 1, 1, 80}};
+      {1, 1, 1, 1, 8}, {2, 75, 4, 2, 24}, {1, 300, 2, 1, 64}, {1, 161, 1, 1, 80}, {2, 161, 2, 1, 24, {1, 3}}};
   for (const AttentionShape& shape : shapes) {
     for (const FirstKeys& first_keys : {FirstKeys(all_keys), window(40), documents(30)}) {
       std::vector<std::vector<Tensor>> results;

@@ -61,10 +61,18 @@ inline model::ModelSpec tiny_scaled_gpt2() {
   return s;
 }
 
+/// Returns a model whose scores are scaled and capped.
+inline model::ModelSpec tiny_capped_scores() {
+  model::ModelSpec s = tiny_llama(false, true);
+  s.score_scale = 0.3;
+  s.score_softcap = 0.8;
+  return s;
+}
+
 inline std::vector<model::ModelSpec> every_kind() {
   std::vector<model::ModelSpec> kinds{tiny_gpt2(true),         tiny_gpt2(false),      tiny_llama(true, false),
                                       tiny_llama(false, true), tiny_windowed_qwen2(), tiny_mixed_attention(),
-                                      tiny_scaled_gpt2()};
+                                      tiny_scaled_gpt2(),      tiny_capped_scores()};
   for (BlockForm& form : block_forms(tiny_llama(true, true))) {
     form.spec.family = form.name;
     kinds.push_back(std::move(form.spec));

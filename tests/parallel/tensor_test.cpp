@@ -13,8 +13,8 @@ using namespace dt_test;
 
 namespace {
 
-/// Returns a GPT-2 model: layer norms, learned positions, biases. The MLP and the vocabulary do not
-/// divide evenly.
+/// Returns a GPT-2 model: layer norms, learned positions, biases. Its scores are scaled and capped,
+/// so that tanh bends most. The MLP and the vocabulary do not divide evenly.
 model::ModelSpec biased_spec(int layers, bool tied) {
   model::ModelSpec s = model::load_model_spec("gpt2-124m");
   s.layers = layers;
@@ -24,6 +24,8 @@ model::ModelSpec biased_spec(int layers, bool tied) {
   s.mlp_hidden = 19;
   s.vocabulary = 13;
   s.tied = tied;
+  s.score_scale = 10;
+  s.score_softcap = 0.05;
   return s;
 }
 

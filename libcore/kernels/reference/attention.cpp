@@ -56,15 +56,26 @@ double dot(const T* a, const T* b, std::int64_t count) {
   return sum;
 }
 
+/// The scores of products q·k.
+struct Scores {
+  explicit Scores(const AttentionShape& shape)
+      : scale(score_scale<double>(shape)), cap(shape.scores.softcap) {}
+  double of(double product) const {
+    return cap == 0 ? scale * product : cap * std::tanh(scale * product / cap);
+  }
+  /// Returns the derivative of a score by its product.
+  double slope(double score) const { return cap == 0 ? scale : scale * (1 - score / cap * (score / cap)); }
+  double scale, cap;
+};
+
 /// Computes one query's softmax over the keys that it sees, and the values' mean under it. Returns
 /// the log of the sum of exponentials.
 template <class T>
-double attend(const Heads<T>& heads, std::int64_t D, const Seen& seen, std::int64_t t,
+double attend(const Heads<T>& heads, std::int64_t D, const Scores& scores, const Seen& seen, std::int64_t t,
               std::vector<double>& score, T* y) {
-  const double scale = 1 / std::sqrt(static_cast<double>(D));
   double highest = -std::numeric_limits<double>::infinity();
   for (std::int64_t s = seen.begin; s < seen.end; ++s) {
-    score[s] = scale * dot(heads.q.row(t), heads.k.row(s), D);
+    score[s] = scores.of(dot(heads.q.row(t), heads.k.row(s), D));
     highest = std::max(highest, score[s]);
   }
   double sum = 0;
@@ -81,17 +92,17 @@ double attend(const Heads<T>& heads, std::int64_t D, const Seen& seen, std::int6
 
 /// Adds one query's part of the gradients to the block's.
 template <class T>
-void attend_backward(const Heads<T>& heads, std::int64_t D, const Seen& seen, std::int64_t t, const T* dy,
-                     const T* y, double lse, const Heads<double>& gradients) {
-  const double scale = 1 / std::sqrt(static_cast<double>(D)), dy_y = dot(dy, y, D);
+void attend_backward(const Heads<T>& heads, std::int64_t D, const Scores& scores, const Seen& seen,
+                     std::int64_t t, const T* dy, const T* y, double lse, const Heads<double>& gradients) {
+  const double dy_y = dot(dy, y, D);
   const T* q = heads.q.row(t);
   for (std::int64_t s = seen.begin; s < seen.end; ++s) {
     const T* k = heads.k.row(s);
-    const double p = std::exp(scale * dot(q, k, D) - lse);
-    const double dscore = p * (dot(dy, heads.v.row(s), D) - dy_y) * scale;
+    const double score = scores.of(dot(q, k, D)), p = std::exp(score - lse);
+    const double dproduct = p * (dot(dy, heads.v.row(s), D) - dy_y) * scores.slope(score);
     for (std::int64_t d = 0; d < D; ++d) {
-      gradients.q.row(t)[d] += dscore * k[d];
-      gradients.k.row(s)[d] += dscore * q[d];
+      gradients.q.row(t)[d] += dproduct * k[d];
+      gradients.k.row(s)[d] += dproduct * q[d];
       gradients.v.row(s)[d] += p * dy[d];
     }
   }
@@ -142,7 +153,8 @@ void attention(const Context&, const AttentionShape& shape, const Visibility& vi
       const Head<T> y({y_RQ}, b * T_q, h, D);
       for (std::int64_t t = 0; t < T_q; ++t) {
         const Seen seen = seen_keys(shape, visibility, keys, b, t);
-        lse_BHT.data<T>()[(b * H + h) * T_q + t] = static_cast<T>(attend(heads, D, seen, t, score, y.row(t)));
+        lse_BHT.data<T>()[(b * H + h) * T_q + t] =
+            static_cast<T>(attend(heads, D, Scores(shape), seen, t, score, y.row(t)));
       }
     }
   }
@@ -161,8 +173,8 @@ void attention_backward(const Context&, const AttentionShape& shape, const Visib
       const Heads<double> sums(shape, {{dq.rows_RS}, {dk.rows_RS}, {dv.rows_RS}}, b, h);
       const Head<T> dy({dy_RQ}, b * T_q, h, D), y({y_RQ}, b * T_q, h, D);
       for (std::int64_t t = 0; t < T_q; ++t) {
-        attend_backward(heads, D, seen_keys(shape, visibility, keys, b, t), t, dy.row(t), y.row(t),
-                        lse_BHT.data<T>()[(b * H + h) * T_q + t], sums);
+        attend_backward(heads, D, Scores(shape), seen_keys(shape, visibility, keys, b, t), t, dy.row(t),
+                        y.row(t), lse_BHT.data<T>()[(b * H + h) * T_q + t], sums);
       }
     }
   }

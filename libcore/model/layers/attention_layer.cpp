@@ -20,11 +20,16 @@ RotaryTables::RotaryTables(Device device, const ModelSpec& spec,
   sin_PD2 = Tensor(memory, statistics, shape, bytes);
 }
 
+kernels::ScoreTransform score_transform(const ModelSpec& spec) {
+  return {spec.score_scale.value_or(0), spec.score_softcap.value_or(0)};
+}
+
 AttentionLayer::AttentionLayer(const ModelSpec& shard, std::int64_t layer, DType dtype,
                                std::shared_ptr<const RotaryTables> rotary, const TensorParallelOps& ops)
     : query_heads_(shard.query_heads),
       key_value_heads_(shard.key_value_heads),
       head_dim_(shard.head_dim),
+      scores_(score_transform(shard)),
       qkv_bias_(shard.qkv_bias),
       output_bias_(shard.attention_output_bias),
       window_(shard.attention[layer].window),
@@ -123,7 +128,7 @@ std::size_t AttentionLayer::ring_bytes(std::int64_t batch, std::int64_t sequence
 }
 
 kernels::AttentionShape AttentionLayer::shape(std::int64_t batch, std::int64_t sequence) const {
-  return {batch, sequence, query_heads_, key_value_heads_, head_dim_};
+  return {batch, sequence, query_heads_, key_value_heads_, head_dim_, scores_};
 }
 
 void AttentionLayer::rotate(const Context& context, const MicroBatch& micro_batch, bool inverse,

@@ -27,6 +27,9 @@ struct RotaryTables {
   Tensor sin_PD2;
 };
 
+/// Returns what a model does with products of queries and keys before its softmax.
+kernels::ScoreTransform score_transform(const ModelSpec& spec);
+
 /// Parameters: q, k, v weights, their biases if the model has them, output weight, output bias if
 /// it has one.
 class AttentionLayer {
@@ -79,6 +82,7 @@ class AttentionLayer {
   std::int64_t query_heads_;
   std::int64_t key_value_heads_;
   std::int64_t head_dim_;
+  kernels::ScoreTransform scores_;
   bool qkv_bias_;
   bool output_bias_;
   std::optional<std::int64_t> window_;

@@ -78,15 +78,17 @@ struct Gradient {
 };
 
 /// Returns the weights and gradients of vector n in row i of a panel.
-HWY_INLINE Gradient softmax_gradient(const BackwardScratch& scratch, const float* dweights, float scale,
-                                     QueryBlock block, std::int64_t key, bool masked, std::int64_t i,
-                                     std::int64_t n) {
+template <bool CAPPED>
+HWY_INLINE Gradient softmax_gradient(const BackwardScratch& scratch, const float* dweights,
+                                     ScoreFactors factors, QueryBlock block, std::int64_t key, bool masked,
+                                     std::int64_t i, std::int64_t n) {
   constexpr hn::RebindToSigned<Floats> integers;
-  const V factor = hn::Set(floats, scale), log2_factor = hn::Set(floats, scale * 1.44269504f);
+  const V factor = hn::Set(floats, factors.slope), log2_factor = hn::Set(floats, factors.power);
   const V score = hn::LoadU(floats, scratch.weights + i * N + n);
   const V dweight = hn::LoadU(floats, dweights + i * N + n);
   const V weight = power_of_two(hn::MulSub(score, log2_factor, hn::Set(floats, scratch.shift[i])));
-  const V dscore = hn::Mul(weight, hn::MulSub(dweight, factor, hn::Set(floats, scratch.mean[i])));
+  V dscore = hn::Mul(weight, hn::MulSub(dweight, factor, hn::Set(floats, scratch.mean[i])));
+  if constexpr (CAPPED) dscore = hn::Mul(dscore, capped_slope(score));
   if (!masked) return {weight, dscore};
   const auto position = counting_from(key + n);
   const auto last = hn::Set(integers, static_cast<std::int32_t>(block.last_key_of(i)));
@@ -98,11 +100,11 @@ HWY_INLINE Gradient softmax_gradient(const BackwardScratch& scratch, const float
 /// Turns a panel's scores into weights, and its weights' gradients into scores' gradients, with
 /// queries as units. If units are pairs, the scores' gradients are also written with keys as units,
 /// in dscore_rows.
-template <class Multiply>
-void softmax_gradients(const BackwardScratch& scratch, float* dweights, float scale, QueryBlock block,
-                       std::int64_t key, const VisibleQueries& seeing) {
+template <class Multiply, bool CAPPED>
+void softmax_gradients(const BackwardScratch& scratch, float* dweights, ScoreFactors factors,
+                       QueryBlock block, std::int64_t key, const VisibleQueries& seeing) {
   const auto gradient = [&](std::int64_t i, std::int64_t n) HWY_ATTR {
-    return softmax_gradient(scratch, dweights, scale, block, key, seeing.masked, i, n);
+    return softmax_gradient<CAPPED>(scratch, dweights, factors, block, key, seeing.masked, i, n);
   };
   for (std::int64_t i = seeing.begin; i < seeing.end; i += Multiply::unit) {
     const std::int64_t out = i / Multiply::unit * N;
@@ -141,8 +143,9 @@ void by_key(const BackwardScratch& scratch, const float* dscores, const VisibleQ
 /// Processes a panel of keys and a block of queries. Adds to dk and dv, and leaves the scores'
 /// gradients by key.
 template <class Multiply>
-void panel_gradients(const BackwardScratch& scratch, std::int64_t D, const QueryBlock& block,
-                     std::int64_t key, std::int64_t chunk_panel, std::int64_t block_panel) {
+void panel_gradients(const BackwardScratch& scratch, std::int64_t D, ScoreFactors factors,
+                     const QueryBlock& block, std::int64_t key, std::int64_t chunk_panel,
+                     std::int64_t block_panel) {
   constexpr std::int64_t unit = Multiply::unit;
   const std::int64_t U = feature_units<Multiply>(D), units = ceil_div(D, unit);
   float* dscores = scratch.dscores + block_panel * Q * N;
@@ -153,7 +156,12 @@ void panel_gradients(const BackwardScratch& scratch, std::int64_t D, const Query
                               scratch.weights + begin * N, N, false);
     multiply_panels<Multiply>(count, units, scratch.dy + begin * U, U, scratch.values + chunk_panel * U * N,
                               dscores + begin * N, N, false);
-    softmax_gradients<Multiply>(scratch, dscores, 1 / std::sqrt(static_cast<float>(D)), block, key, seeing);
+    if (factors.is_capped()) {
+      take_tanh(count * N, factors.tanh, scratch.weights + begin * N);
+      softmax_gradients<Multiply, true>(scratch, dscores, factors, block, key, seeing);
+    } else {
+      softmax_gradients<Multiply, false>(scratch, dscores, factors, block, key, seeing);
+    }
     const std::int64_t offset = chunk_panel * dkv_rows<Multiply>(D) * N;
     multiply_panels<Multiply>(D, count / unit, scratch.dy_rows + begin / unit * R, Q / unit,
                               scratch.weights + begin / unit * N, scratch.dv + offset, N, true);
@@ -184,14 +192,14 @@ struct ComingQueries {
 /// Processes a block of queries and a chunk's block of keys.
 template <class Multiply>
 void block_gradients(ComingQueries& coming, const BackwardScratch& scratch, std::int64_t D,
-                     const QueryBlock& block, std::int64_t chunk, std::int64_t key, std::int64_t keys,
-                     std::int64_t columns, bool add, float* dq) {
+                     ScoreFactors factors, const QueryBlock& block, std::int64_t chunk, std::int64_t key,
+                     std::int64_t keys, std::int64_t columns, bool add, float* dq) {
   const std::int64_t begin = HWY_MAX(scratch.first[0] - key, 0) / N;
   const std::int64_t end = HWY_MIN(ceil_div(block.last_key + 1 - key, N), S / N);
   for (std::int64_t panel = begin; panel < end; ++panel) {
     coming.q.fetch(coming.at_once);
     coming.dy.fetch(coming.at_once);
-    panel_gradients<Multiply>(scratch, D, block, key + panel * N, (key - chunk) / N + panel, panel);
+    panel_gradients<Multiply>(scratch, D, factors, block, key + panel * N, (key - chunk) / N + panel, panel);
   }
   add_to_queries<Multiply>(scratch, D, begin, end, keys,
                            scratch.key_rows + (key - chunk) / Multiply::unit * columns, columns, add, dq);
@@ -215,7 +223,7 @@ void query_block_gradients(const Backward<T>& g, const BackwardScratch& scratch,
       {head.q, next, next_rows, D}, {g.dy(head), next, next_rows, D}, ceil_div(Q * N, g.chunk)};
   for (std::int64_t key = HWY_MAX(chunk, chunk + round_down(HWY_MAX(first - chunk, 0), S));
        key <= block.last_key && key < chunk + g.chunk; key += S) {
-    block_gradients<Multiply>(coming, scratch, D, block, chunk, key,
+    block_gradients<Multiply>(coming, scratch, D, g.factors, block, chunk, key,
                               HWY_MIN(S, HWY_MIN(chunk + g.chunk, call.keys) - key), g.columns, key > first,
                               dq);
   }
@@ -308,7 +316,8 @@ void attention_backward_of(const Context& context, const AttentionCall& call, co
                       turns.data<std::int32_t>(),
                       chunk,
                       padded,
-                      columns};
+                      columns,
+                      ScoreFactors(shape)};
   dot_outputs(g, y_RQ.data<T>());
   clear_unseeing_blocks(g);
   for (std::int64_t b = 0; b < shape.batch; b += slots) {

@@ -18,6 +18,23 @@ constexpr std::int64_t N = tile_columns, R = tile_rows;
 constexpr std::int64_t Q = 128, S = 128 / N * N;
 constexpr std::int64_t most_blocks = 4;  // blocks of keys in a chunk; they share the packing of queries
 
+/// The factors of a call's scores.
+struct ScoreFactors {
+  explicit ScoreFactors(const AttentionShape& shape)
+      : slope(score_scale<float>(shape)),
+        power((shape.scores.softcap == 0 ? slope : static_cast<float>(shape.scores.softcap)) * 1.44269504f),
+        tanh(shape.scores.softcap == 0 ? 0 : tanh_factor(shape)) {}
+  bool is_capped() const { return tanh != 0; }
+  float slope;  // of gradients
+  float power;  // of what stands for products, as powers of two
+  float tanh;   // of products in tanh; 0 without a cap
+};
+
+/// Returns a score's derivative by its product, beside the scale, from tanh: 1 − tanh².
+HWY_INLINE V capped_slope(V tanh) {
+  return hn::NegMulAdd(tanh, tanh, hn::Set(floats, 1));
+}
+
 /// State that all threads share.
 /// Legend: L the queries in whole blocks, P columns of D in whole panels.
 template <class T>
@@ -32,6 +49,7 @@ struct Backward {
   std::int32_t* turns_BHLQ;  // for each block of queries, the chunk whose turn it is to add to dq
   std::int64_t chunk;        // keys
   std::int64_t padded_queries, columns;
+  ScoreFactors factors;
 
   HeadRows<const T> dy(const AttentionHead<T>& head) const {
     return head_rows<const T>({dy_RQ}, head.row, head.column);
@@ -62,7 +80,7 @@ struct BackwardScratch {
   float* dscores_by_key;  // left, Q · S: keys are units
   float* staging;
   float* shift;         // Q: lse in powers of two
-  float* mean;          // Q: dy · y / √D
+  float* mean;          // Q: dy · y · scale
   std::int32_t* first;  // Q
 };
 
@@ -135,11 +153,11 @@ HWY_INLINE void store_bf16(V v, float* target, std::int64_t lane) {
 template <class T>
 void note_queries(const Backward<T>& g, const BackwardScratch& scratch, const AttentionHead<T>& head,
                   const FirstKeys& first_key, std::int64_t query, std::int64_t rows) {
-  const float scale = 1 / std::sqrt(static_cast<float>(head.head_dim)), log2_e = std::log2(std::exp(1.0f));
+  const float log2_e = std::log2(std::exp(1.0f));
   for (std::int64_t i = 0; i < Q; ++i) {
     const std::int64_t t = head.lse + query + i;  // rows beyond the queries multiply zeros by one
     scratch.shift[i] = i < rows ? g.lse_BHT[t] * log2_e : 0;
-    scratch.mean[i] = i < rows ? g.dy_y_BHT[t] * scale : 0;
+    scratch.mean[i] = i < rows ? g.dy_y_BHT[t] * g.factors.slope : 0;
     scratch.first[i] = static_cast<std::int32_t>(first_key(query + i));
   }
 }
@@ -181,12 +199,12 @@ void pack_queries(const Backward<BFloat16>& g, const BackwardScratch& scratch,
 }
 
 /// Computes the weights and the scores' gradients of a pair of queries and num_lanes keys.
-template <bool MASKED>
-HWY_INLINE void softmax_gradients_of_pair(const BackwardScratch& scratch, const float* dweights, float scale,
-                                          QueryBlock block, std::int64_t key, std::int64_t i, std::int64_t n,
-                                          float* by_key) {
+template <bool MASKED, bool CAPPED>
+HWY_INLINE void softmax_gradients_of_pair(const BackwardScratch& scratch, const float* dweights,
+                                          ScoreFactors factors, QueryBlock block, std::int64_t key,
+                                          std::int64_t i, std::int64_t n, float* by_key) {
   constexpr hn::RebindToSigned<Floats> integers;
-  const V factor = hn::Set(floats, scale), log2_factor = hn::Set(floats, scale * 1.44269504f);
+  const V factor = hn::Set(floats, factors.slope), log2_factor = hn::Set(floats, factors.power);
   V weights[2], dscores[2];
   HWY_UNROLL(2)
   for (std::int64_t e = 0; e < 2; ++e) {
@@ -202,6 +220,7 @@ HWY_INLINE void softmax_gradients_of_pair(const BackwardScratch& scratch, const 
       weight = hn::IfThenZeroElse(hn::RebindMask(floats, unseen), weight);
     }
     V dscore = hn::Mul(weight, hn::MulSub(dweight, factor, hn::Set(floats, scratch.mean[row])));
+    if constexpr (CAPPED) dscore = hn::Mul(dscore, capped_slope(score));
     weights[e] = weight;
     dscores[e] = dscore;
     store_bf16(dscore, by_key + row % amx_rows * amx_units, n);
@@ -214,15 +233,15 @@ HWY_INLINE void softmax_gradients_of_pair(const BackwardScratch& scratch, const 
 /// Turns a panel's scores into weights, and its weights' gradients into scores' gradients. Both are
 /// written with queries as units to dscore_rows, one after the other. The gradients are also
 /// written with keys as units.
-template <bool MASKED>
-void softmax_gradients_in_tiles(const BackwardScratch& scratch, const float* dweights, float scale,
+template <bool MASKED, bool CAPPED>
+void softmax_gradients_in_tiles(const BackwardScratch& scratch, const float* dweights, ScoreFactors factors,
                                 QueryBlock block, std::int64_t key, const VisibleQueries& seeing,
                                 std::int64_t block_panel) {
   for (std::int64_t i = seeing.begin; i < seeing.end; i += 2) {
     float* by_key = scratch.dscores_by_key + i / amx_rows * by_key_panel + block_panel * amx_rows * amx_units;
     HWY_UNROLL(2)
     for (std::int64_t n = 0; n < N; n += num_lanes) {
-      softmax_gradients_of_pair<MASKED>(scratch, dweights, scale, block, key, i, n, by_key);
+      softmax_gradients_of_pair<MASKED, CAPPED>(scratch, dweights, factors, block, key, i, n, by_key);
     }
   }
 }
@@ -238,8 +257,9 @@ inline void clear_unseeing(const BackwardScratch& scratch, const VisibleQueries&
 }
 
 template <InTiles Multiply>
-void panel_gradients(const BackwardScratch& scratch, std::int64_t D, const QueryBlock& block,
-                     std::int64_t key, std::int64_t chunk_panel, std::int64_t block_panel) {
+void panel_gradients(const BackwardScratch& scratch, std::int64_t D, ScoreFactors factors,
+                     const QueryBlock& block, std::int64_t key, std::int64_t chunk_panel,
+                     std::int64_t block_panel) {
   const std::int64_t U = feature_units<Multiply>(D), panel = amx_rows * U;
   const VisibleQueries seeing = visible_queries(scratch.first, block.rows, tile_pairs, block, key);
   clear_unseeing(scratch, seeing, block_panel);
@@ -250,9 +270,16 @@ void panel_gradients(const BackwardScratch& scratch, std::int64_t D, const Query
                    scratch.weights + begin * N, N, false);
   Multiply::strips(count, U, {scratch.dy + begin * U, panel},
                    {scratch.values + chunk_panel * 2 * panel, panel}, dweights + begin * N, N, false);
-  (seeing.masked ? softmax_gradients_in_tiles<true>
-                 : softmax_gradients_in_tiles<false>)(scratch, dweights, 1 / std::sqrt(static_cast<float>(D)),
-                                                      block, key, seeing, block_panel);
+  if (factors.is_capped()) {
+    take_tanh(count * N, factors.tanh, scratch.weights + begin * N);
+    (seeing.masked ? softmax_gradients_in_tiles<true, true>
+                   : softmax_gradients_in_tiles<false, true>)(scratch, dweights, factors, block, key, seeing,
+                                                              block_panel);
+  } else {
+    (seeing.masked ? softmax_gradients_in_tiles<true, false>
+                   : softmax_gradients_in_tiles<false, false>)(scratch, dweights, factors, block, key, seeing,
+                                                               block_panel);
+  }
   const std::int64_t offset = chunk_panel * dkv_rows<Multiply>(D) * N, first = begin / 2 * amx_rows;
   const float* pairs = scratch.dscore_rows + first;
   Multiply::strips(D, count / 2, {scratch.dy_rows + first, tile_panel(block.rows)}, {pairs, pairs_panel},

@@ -109,11 +109,14 @@ void attend_panel(const ForwardJob<T>& job, const ForwardScratch& scratch, std::
   if (seen.begin == seen.end) return;
   multiply_panels<Multiply>(seen.end - seen.begin, ceil_div(D, unit), scratch.keys + seen.begin * U, U,
                             scratch.queries + panel * U * N, scratch.scores + seen.begin * N, N, false);
+  const AttentionShape& shape = job.call.shape;
+  if (shape.scores.softcap != 0) {
+    take_tanh((seen.end - seen.begin) * N, tanh_factor(shape), scratch.scores + seen.begin * N);
+  }
   if (seen.masked) mask_scores(job.call, job.first_key, query, key, seen, scratch.scores);
-  const float scale = std::log2(std::exp(1.0f)) / std::sqrt(static_cast<float>(D));
   float* y = scratch.y + panel * padded_features<R>(D) * N;
-  weigh_panel<Multiply>(seen, scale, D, scratch.scores, scratch.highest + panel * N, scratch.sum + panel * N,
-                        y);
+  weigh_panel<Multiply>(seen, power_factor(shape), D, scratch.scores, scratch.highest + panel * N,
+                        scratch.sum + panel * N, y);
   multiply_panels<Multiply>(D, (seen.end - seen.begin) / unit, scratch.values + seen.begin / unit * R,
                             Multiply::S / unit, scratch.scores + seen.begin / unit * N, y, N, true);
 }

@@ -185,11 +185,14 @@ void attend_panel(const ForwardJob<BFloat16>& job, const ForwardScratch& scratch
                                      {weights, tile_panel(Multiply::S)},
                                      scratch.scores,
                                      y};
-  const float scale = std::log2(std::exp(1.0f)) / std::sqrt(static_cast<float>(D));
+  const float scale = power_factor(call.shape);
   std::int64_t added = seen.begin;
   for (std::int64_t begin = seen.begin, end; begin < seen.end; begin = end) {
     end = HWY_MIN(round_down(begin, slab_keys) + slab_keys, seen.end);
     tiles.score(begin, end);
+    if (call.shape.scores.softcap != 0) {
+      take_tanh((end - begin) * slab_queries, tanh_factor(call.shape), scratch.scores);
+    }
     Slab slab{scratch.scores,
               weights + begin / 2 * amx_columns,
               tiles.weights.stride,

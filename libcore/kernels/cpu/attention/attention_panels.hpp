@@ -4,11 +4,14 @@
 // Legend: D head dim, U units of a row of D features, W width of a panel: tile_rows for a left
 // operand, tile_columns for a right one.
 
+#include <cmath>
+
 #include "kernels/cpu/attention/attention_head.hpp"
 #include "kernels/cpu/gemm/gemm_pack.hpp"
 #include "kernels/cpu/gemm/tile.hpp"
 #include "kernels/cpu/gemm/tile_amx.hpp"
 #include "kernels/cpu/gemm/tile_bf16.hpp"
+#include "kernels/cpu/hyperbolic_tangent.hpp"
 
 #if defined(DT_KERNELS_CPU_ATTENTION_PANELS_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef DT_KERNELS_CPU_ATTENTION_PANELS_TOGGLE
@@ -302,6 +305,30 @@ HWY_INLINE V power_of_two(V x) {
   const auto exponent = hn::ShiftLeft<23>(hn::BitCast(integers, shifted));
   const V power = hn::BitCast(floats, hn::Add(exponent, hn::BitCast(integers, f(1))));
   return hn::IfThenZeroElse(hn::Lt(x, f(-126)), hn::Mul(p, power));
+}
+
+// With a soft cap, tanh(scale · q·k / cap) takes the place of products before they are masked. All
+// that follows then differs by a factor alone, and costs what it costs without a cap.
+
+/// Returns the factor of what stands for products, as powers of two.
+inline float power_factor(const AttentionShape& shape) {
+  const auto& [scale, softcap] = shape.scores;
+  const float log2_e = std::log2(std::exp(1.0f));
+  if (softcap != 0) return log2_e * static_cast<float>(softcap);
+  return scale == 0 ? log2_e / std::sqrt(static_cast<float>(shape.head_dim))
+                    : log2_e * static_cast<float>(scale);
+}
+/// Returns the factor of products in tanh.
+inline float tanh_factor(const AttentionShape& shape) {
+  return static_cast<float>(score_scale<double>(shape) / shape.scores.softcap);
+}
+/// Replaces products by tanh(factor · product). `count` is a multiple of tile_columns.
+inline void take_tanh(std::int64_t count, float factor, float* products) {
+  static_assert(tile_columns % num_lanes == 0);
+  for (std::int64_t i = 0; i < count; i += num_lanes) {
+    const V x = hn::Mul(hn::LoadU(floats, products + i), hn::Set(floats, factor));
+    hn::StoreU(hyperbolic_tangent(x), floats, products + i);
+  }
 }
 
 #if HWY_TARGET == HWY_AVX3  // AVX-512, which every processor with AMX has

@@ -19,7 +19,7 @@ struct BackwardInputs {
   const Value<T>* lse_BHT;
 };
 
-template <class T>
+template <class T, bool CAPPED>
 __global__ void queries_gradients(AttentionProblem p, BackwardInputs<T> in, Value<T>* dq_RQ,
                                   Value<T>* dy_y_BHT) {
   using V = Value<T>;
@@ -28,26 +28,27 @@ __global__ void queries_gradients(AttentionProblem p, BackwardInputs<T> in, Valu
   const WarpTask at = warp_task(index, p.H, p.Tq);
   const std::int64_t group = at.h * p.K / p.H;
   V* const query = of_warp<V>(3 * p.D + warp_size);
-  V *const dy = query + p.D, *const sums = dy + p.D, *const dscores = sums + p.D;
+  V *const dy = query + p.D, *const sums = dy + p.D, *const dproducts = sums + p.D;
   keep(in.q.row(at.b, at.i, at.h, p.D), p.D, query);
   keep(in.dy.row(at.b, at.i, at.h, p.D), p.D, dy);
   for (std::int64_t d = lane; d < p.D; d += warp_size) sums[d] = 0;
   __syncwarp();
 
   const V dy_y = dot(dy, in.y.row(at.b, at.i, at.h, p.D), p.D);
-  const V scale = 1 / sqrt(static_cast<V>(p.D)), lse = in.lse_BHT[index];
+  const V lse = in.lse_BHT[index];
+  const Scores<V, CAPPED> scores(p);
   const Range seen = visible_keys(p, at.b, at.i);
   for (std::int64_t begin = seen.begin; begin < seen.end; begin += warp_size) {
     const std::int64_t end = begin + warp_size < seen.end ? begin + warp_size : seen.end, s = begin + lane;
     if (s < end) {
-      const V weight = exp(scale * dot(query, in.k.row(at.b, s, group, p.D), p.D) - lse);
-      dscores[lane] = weight * (dot(dy, in.v.row(at.b, s, group, p.D), p.D) - dy_y) * scale;
+      const V score = scores.of(dot(query, in.k.row(at.b, s, group, p.D), p.D)), weight = exp(score - lse);
+      dproducts[lane] = scores.through(weight * (dot(dy, in.v.row(at.b, s, group, p.D), p.D) - dy_y), score);
     }
     __syncwarp();
     for (std::int64_t d = lane; d < p.D; d += warp_size) {
       V sum = sums[d];
       for (std::int64_t j = begin; j < end; ++j)
-        sum += dscores[j - begin] * load(in.k.row(at.b, j, group, p.D) + d);
+        sum += dproducts[j - begin] * load(in.k.row(at.b, j, group, p.D) + d);
       sums[d] = sum;
     }
     __syncwarp();
@@ -58,29 +59,31 @@ __global__ void queries_gradients(AttentionProblem p, BackwardInputs<T> in, Valu
 }
 
 /// Adds the gradients of one key by one query head to the warp's sums.
-template <class T>
+template <class T, bool CAPPED>
 __device__ void add_queries(const AttentionProblem& p, const BackwardInputs<T>& in, const Value<T>* dy_y_BHT,
                             const WarpTask& at, std::int64_t h, Value<T>* memory) {
   using V = Value<T>;
   const std::int64_t lane = threadIdx.x % warp_size, head = (at.b * p.H + h) * p.Tq;
   const V *const key = memory, *const value = key + p.D;
   V *const dk = memory + 2 * p.D, *const dv = dk + p.D, *const weights = dv + p.D,
-           *const dscores = weights + warp_size;
-  const V scale = 1 / sqrt(static_cast<V>(p.D));
+           *const dproducts = weights + warp_size;
+  const Scores<V, CAPPED> scores(p);
   const Range seeing = visible_queries(p, at.b, at.i);
   for (std::int64_t begin = seeing.begin; begin < seeing.end; begin += warp_size) {
     const std::int64_t end = begin + warp_size < seeing.end ? begin + warp_size : seeing.end,
                        t = begin + lane;
     if (t < end) {
-      const V weight = exp(scale * dot(key, in.q.row(at.b, t, h, p.D), p.D) - in.lse_BHT[head + t]);
+      const V score = scores.of(dot(key, in.q.row(at.b, t, h, p.D), p.D)),
+              weight = exp(score - in.lse_BHT[head + t]);
       weights[lane] = weight;
-      dscores[lane] = weight * (dot(value, in.dy.row(at.b, t, h, p.D), p.D) - dy_y_BHT[head + t]) * scale;
+      dproducts[lane] =
+          scores.through(weight * (dot(value, in.dy.row(at.b, t, h, p.D), p.D) - dy_y_BHT[head + t]), score);
     }
     __syncwarp();
     for (std::int64_t d = lane; d < p.D; d += warp_size) {
       V of_key = dk[d], of_value = dv[d];
       for (std::int64_t j = begin; j < end; ++j) {
-        of_key += dscores[j - begin] * load(in.q.row(at.b, j, h, p.D) + d);
+        of_key += dproducts[j - begin] * load(in.q.row(at.b, j, h, p.D) + d);
         of_value += weights[j - begin] * load(in.dy.row(at.b, j, h, p.D) + d);
       }
       dk[d] = of_key;
@@ -90,7 +93,7 @@ __device__ void add_queries(const AttentionProblem& p, const BackwardInputs<T>& 
   }
 }
 
-template <class T, class G>
+template <class T, class G, bool CAPPED>
 __global__ void keys_gradients(AttentionProblem p, BackwardInputs<T> in, const Value<T>* dy_y_BHT,
                                HeadRows<G> dk, HeadRows<G> dv, bool add) {
   using V = Value<T>;
@@ -104,7 +107,7 @@ __global__ void keys_gradients(AttentionProblem p, BackwardInputs<T> in, const V
   __syncwarp();
   const std::int64_t group = p.H / p.K;
   for (std::int64_t h = at.h * group; h < (at.h + 1) * group; ++h)
-    add_queries(p, in, dy_y_BHT, at, h, memory);
+    add_queries<T, CAPPED>(p, in, dy_y_BHT, at, h, memory);
   for (std::int64_t d = lane; d < p.D; d += warp_size) {
     put(dk.row(at.b, at.i, at.h, p.D) + d, memory[2 * p.D + d], add);
     put(dv.row(at.b, at.i, at.h, p.D) + d, memory[3 * p.D + d], add);
@@ -127,13 +130,17 @@ void attention_backward(const Context& context, const AttentionShape& shape, con
                                {{dy_RQ}, p.B}, {{y_RQ}, p.B}, lse_BHT.data<V>()};
     const Tensor dq_RQ = context.scratch().allocate(dtype_of<V>(), {p.B * p.Tq, p.H * p.D});
     V* const dy_y = context.scratch().allocate(dtype_of<V>(), {queries}).template data<V>();
-    launch(context, "attention_backward of queries", grid_of_warps<V>(queries, 3 * p.D + warp_size),
-           queries_gradients<T>, p, in, dq_RQ.template data<V>(), dy_y);
-    with_gradients<T>(gradients.to.k, [&](auto gradient) {
-      using G = decltype(gradient);
-      launch(context, "attention_backward of keys",
-             grid_of_warps<V>(p.B * p.K * p.Tk, 4 * p.D + 2 * warp_size), keys_gradients<T, G>, p, in, dy_y,
-             HeadRows<G>(gradients.to.k, p.B), HeadRows<G>(gradients.to.v, p.B), gradients.add_kv);
+    with_cap(shape, [&](auto capped) {
+      constexpr bool CAPPED = decltype(capped)::value;
+      launch(context, "attention_backward of queries", grid_of_warps<V>(queries, 3 * p.D + warp_size),
+             queries_gradients<T, CAPPED>, p, in, dq_RQ.template data<V>(), dy_y);
+      with_gradients<T>(gradients.to.k, [&](auto gradient) {
+        using G = decltype(gradient);
+        launch(context, "attention_backward of keys",
+               grid_of_warps<V>(p.B * p.K * p.Tk, 4 * p.D + 2 * warp_size), keys_gradients<T, G, CAPPED>, p,
+               in, dy_y, HeadRows<G>(gradients.to.k, p.B), HeadRows<G>(gradients.to.v, p.B),
+               gradients.add_kv);
+      });
     });
     with_gradients<T>(gradients.to.q, [&](auto gradient) {
       using G = decltype(gradient);

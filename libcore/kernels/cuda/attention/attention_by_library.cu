@@ -144,7 +144,7 @@ struct ChunkViews {
     return {of_queries(qkv.q, s), columns(qkv.k, s, 1), columns(qkv.v, s, 1)};
   }
   AttentionShape part(const ChunkRange& s) const {
-    return {s.batches, shape.sequence, s.groups * group(), s.groups, shape.head_dim};
+    return {s.batches, shape.sequence, s.groups * group(), s.groups, shape.head_dim, shape.scores};
   }
   Tensor lse(const Tensor& all_BHT, const ChunkRange& s) const {
     const AttentionShape chunk = part(s);

@@ -15,7 +15,7 @@ namespace dt::kernels::cuda {
 
 namespace {
 
-template <class T, class Y>
+template <class T, class Y, bool CAPPED>
 __global__ void attend(AttentionProblem p, HeadRows<const T> q, HeadRows<const T> k, HeadRows<const T> v,
                        HeadRows<Y> y, Value<T>* lse_BHT) {
   using V = Value<T>;
@@ -29,12 +29,12 @@ __global__ void attend(AttentionProblem p, HeadRows<const T> q, HeadRows<const T
   for (std::int64_t d = lane; d < p.D; d += warp_size) sums[d] = 0;
   __syncwarp();
 
-  const V scale = 1 / sqrt(static_cast<V>(p.D));
+  const Scores<V, CAPPED> scores(p);
   V highest = -INFINITY, sum = 0;
   const Range seen = visible_keys(p, at.b, at.i);
   for (std::int64_t begin = seen.begin; begin < seen.end; begin += warp_size) {
     const std::int64_t end = begin + warp_size < seen.end ? begin + warp_size : seen.end, s = begin + lane;
-    const V score = s < end ? scale * dot(query, k.row(at.b, s, group, p.D), p.D) : -INFINITY;
+    const V score = s < end ? scores.of(dot(query, k.row(at.b, s, group, p.D), p.D)) : -INFINITY;
     const V before = highest;
     highest = fmax(highest, warp_max(score));
     const V weight = s < end ? exp(score - highest) : V(0), kept = exp(before - highest);
@@ -93,9 +93,12 @@ void attention(const Context& context, const AttentionShape& shape, const Visibi
     using V = Value<T>;
     const auto start = [&](auto output) {
       using Y = decltype(output);
-      launch(context, "attention", grid_of_warps<V>(p.B * p.H * p.Tq, 2 * p.D + warp_size), attend<T, Y>, p,
-             HeadRows<const T>(qkv.q, p.B), HeadRows<const T>(qkv.k, p.B), HeadRows<const T>(qkv.v, p.B),
-             HeadRows<Y>({y_RQ}, p.B), lse_BHT.data<V>());
+      with_cap(shape, [&](auto capped) {
+        launch(context, "attention", grid_of_warps<V>(p.B * p.H * p.Tq, 2 * p.D + warp_size),
+               attend<T, Y, decltype(capped)::value>, p, HeadRows<const T>(qkv.q, p.B),
+               HeadRows<const T>(qkv.k, p.B), HeadRows<const T>(qkv.v, p.B), HeadRows<Y>({y_RQ}, p.B),
+               lse_BHT.data<V>());
+      });
     };
     y_RQ.dtype() == dtype_of<T>() ? start(T()) : start(V());
   });

@@ -16,6 +16,7 @@ struct AttentionProblem {
   std::int64_t B, H, K, Tq, Tk, D;
   std::int64_t query_position, key_position;
   const std::int32_t* first_R;  // null: 0 throughout
+  ScoreTransform scores;
 
   AttentionProblem(const AttentionShape& shape, const Visibility& visibility, std::int64_t key_rows)
       : B(shape.batch),
@@ -26,12 +27,38 @@ struct AttentionProblem {
         D(shape.head_dim),
         query_position(visibility.query_position),
         key_position(visibility.key_position),
-        first_R(elements<std::int32_t>(visibility.first_R)) {}
+        first_R(elements<std::int32_t>(visibility.first_R)),
+        scores(shape.scores) {}
 
   __device__ std::int64_t first(std::int64_t b, std::int64_t t) const {
     return first_R == nullptr ? 0 : first_R[b * Tq + t];
   }
 };
+
+/// The scores of products q·k. Kernels are compiled for each, so that those without a cap do not pay
+/// for it.
+template <class V, bool CAPPED>
+struct Scores {
+  V scale, cap;
+  __device__ explicit Scores(const AttentionProblem& p)
+      : scale(p.scores.scale == 0 ? 1 / sqrt(static_cast<V>(p.D)) : static_cast<V>(p.scores.scale)),
+        cap(static_cast<V>(p.scores.softcap)) {}
+  __device__ V of(V product) const {
+    if constexpr (CAPPED) return cap * tanh(scale * product / cap);
+    return scale * product;
+  }
+  /// Returns a gradient of a score, multiplied by the score's derivative by its product.
+  __device__ V through(V dscore, V score) const {
+    if constexpr (CAPPED) return dscore * (1 - score / cap * (score / cap)) * scale;
+    return dscore * scale;
+  }
+};
+
+/// Calls body(std::bool_constant<CAPPED>()).
+template <class Body>
+void with_cap(const AttentionShape& shape, const Body& body) {
+  shape.scores.softcap == 0 ? body(std::false_type()) : body(std::true_type());
+}
 
 /// A range [begin, end) of a call's keys or queries; empty if end is not beyond begin.
 struct Range {

@@ -13,6 +13,7 @@ namespace {
 
 namespace fe = cudnn_frontend;
 using TensorPointer = std::shared_ptr<fe::graph::Tensor_attributes>;
+using GraphPointer = std::shared_ptr<fe::graph::Graph>;
 using Dimensions = std::vector<std::int64_t>;
 
 FusedProblem::Strides strides_of(const QueriesKeysValues& qkv) {
@@ -42,9 +43,42 @@ struct Heads {
   std::int64_t heads, rows, stride;
 };
 
+/// The part of a graph that caps scores. cuDNN does not mask scores of such graphs by a diagonal, so
+/// that this part does.
+class SoftCap {
+ public:
+  SoftCap(float cap, bool is_causal) : cap_(cap), is_causal_(is_causal) {}
+
+  /// Adds cap · tanh(products), masked. The products are multiplied by scale / cap.
+  TensorPointer scores(const GraphPointer& graph, const TensorPointer& products) {
+    products_ = products;
+    const TensorPointer tanh = graph->pointwise(products, pointwise("tanh", fe::PointwiseMode_t::TANH_FWD));
+    const TensorPointer capped = graph->pointwise(tanh, value(), pointwise("cap", fe::PointwiseMode_t::MUL));
+    return is_causal_ ? fe::graph::attn::score_modifiers::causal_mask(graph, capped) : capped;
+  }
+  /// Adds the products' gradients.
+  TensorPointer gradients(const GraphPointer& graph, const TensorPointer& dscores) const {
+    const TensorPointer dtanh =
+        graph->pointwise(dscores, value(), pointwise("cap_gradient", fe::PointwiseMode_t::MUL));
+    return graph->pointwise(dtanh, products_, pointwise("tanh_gradient", fe::PointwiseMode_t::TANH_BWD));
+  }
+
+ private:
+  TensorPointer value() const { return std::make_shared<fe::graph::Tensor_attributes>(cap_); }
+  static fe::graph::Pointwise_attributes pointwise(const char* name, fe::PointwiseMode_t mode) {
+    return fe::graph::Pointwise_attributes().set_name(name).set_mode(mode);
+  }
+  float cap_;
+  bool is_causal_;
+  TensorPointer products_;
+};
+
 class GraphBuilder {
  public:
-  GraphBuilder(const FusedProblem& problem, fe::graph::Graph& graph) : p_(problem), graph_(graph) {
+  GraphBuilder(const FusedProblem& problem, fe::graph::Graph& graph)
+      : p_(problem),
+        graph_(graph),
+        cap_(std::make_shared<SoftCap>(problem.softcap, problem.mask == Mask::causal)) {
     graph_.set_io_data_type(type_of(problem.dtype))
         .set_intermediate_data_type(fe::DataType_t::FLOAT)
         .set_compute_data_type(fe::DataType_t::FLOAT);
@@ -52,7 +86,7 @@ class GraphBuilder {
 
   void add_forward() {
     auto options = fe::graph::SDPA_attributes().set_name("attention").set_generate_stats(true);
-    set_mask(options);
+    set_scores(options);
     const auto [q, k, v] = queries_keys_values();
     const auto [y, lse] = graph_.sdpa(q, k, v, options);
     emit(y, Operand::y, outputs());
@@ -63,7 +97,11 @@ class GraphBuilder {
   void add_backward(bool repeats_bits) {
     auto options = fe::graph::SDPA_backward_attributes().set_name("attention_backward");
     options.set_deterministic_algorithm(repeats_bits);
-    set_mask(options);
+    set_scores(options);
+    if (p_.softcap != 0)
+      options.set_score_mod_bprop([cap = cap_](const GraphPointer& graph, const TensorPointer& dscores) {
+        return cap->gradients(graph, dscores);
+      });
     const auto [q, k, v] = queries_keys_values();
     const TensorPointer y = input(Operand::y, outputs());
     const TensorPointer dy = input(Operand::dy, {p_.H, p_.Tq, p_.dy_stride});
@@ -103,10 +141,15 @@ class GraphBuilder {
   }
 
   template <class Options>
-  void set_mask(Options& options) {
-    options.set_attn_scale(1 / std::sqrt(static_cast<float>(p_.D)));
-    if (p_.mask == Mask::causal)
+  void set_scores(Options& options) {
+    options.set_attn_scale(p_.softcap == 0 ? p_.scale : p_.scale / p_.softcap);
+    if (p_.softcap != 0) {
+      options.set_score_mod([cap = cap_](const GraphPointer& graph, const TensorPointer& products) {
+        return cap->scores(graph, products);
+      });
+    } else if (p_.mask == Mask::causal) {
       options.set_diagonal_alignment(fe::DiagonalAlignment_t::TOP_LEFT).set_diagonal_band_right_bound(0);
+    }
     if (p_.mask == Mask::added)
       options.set_bias(graph_.tensor(fe::graph::Tensor_attributes()
                                          .set_uid(id(Operand::added))
@@ -116,6 +159,7 @@ class GraphBuilder {
 
   const FusedProblem& p_;
   fe::graph::Graph& graph_;
+  std::shared_ptr<SoftCap> cap_;  // graphs call it after this object is gone
 };
 
 }  // namespace
@@ -130,6 +174,8 @@ FusedProblem problem_of(const FusedAttention& attention) {
           .Tq = s.sequence,
           .Tk = attention.keys(),
           .D = s.head_dim,
+          .scale = score_scale<float>(s),
+          .softcap = static_cast<float>(s.scores.softcap),
           .strides = strides_of(attention.qkv),
           .y_stride = attention.y.rows_RS.dim(1)};
 }

@@ -29,6 +29,7 @@ struct FusedProblem {
   DType dtype;
   Mask mask;
   std::int64_t B, H, K, Tq, Tk, D;
+  float scale, softcap;  // see ScoreTransform; the scale is not absent
   Strides strides;
   std::int64_t y_stride;
   // Only for the backward pass:
