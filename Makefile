@@ -93,7 +93,7 @@ help:
 	@echo 'make test-long  the tests that take long: many more kills and starts, training quality, other tokenizers on a gigabyte'
 	@echo 'make gpu-bundle a folder for machines with a GPU, and $(BUILD)/gpu-bundle.tar.xz of it: gpu-check.sh in it tries there what dt promises'
 	@echo 'make fuzz       every format that users bring against libFuzzer, FUZZ_SECONDS ($(FUZZ_SECONDS)) each'
-	@echo 'make build      the tools, in $(BUILD)/bin; TOOLS=dt-merge: one of them; with MPI=mpich, as demo, test and install, of MPICH in build-mpich/bin'
+	@echo 'make build      the tools, in $(BUILD)/bin; TOOLS=dt-merge: one of them; with MPI=mpich, as demo, test, bench and install, of MPICH in build-mpich/bin'
 	@echo 'make bench      benchmarks'
 	@echo 'make lint       layering, headers, formatting, shell scripts'
 	@echo 'make install    the tools, job scripts and guides, in PREFIX (default $(PREFIX)), below DESTDIR where that is given'

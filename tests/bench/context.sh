@@ -3,11 +3,11 @@
 # rank of two threads, so that both see the same machine. It prints the tokens/s of the best step of each, and the memory of activations.
 # DT_ROUNDS (default 2) is the number of rounds, DT_STEPS (default 3) the steps of each; the first step is not counted.
 set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/launch.sh"
 rounds=${DT_ROUNDS:-2} steps=${DT_STEPS:-3}
 dir=$(mktemp -d "${TMPDIR:-/tmp}/dt-bench-XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 seq 1 60000 | dt-shard-data --quiet --out shards - >/dev/null
 # Heads, their grouping and the MLP's width as Llama 3 has them, over fewer features and blocks, so that a step takes seconds; attention
 # is then half of a block's work, as of one four times as wide with sequences four times as long. The vocabulary is as small, so that
@@ -16,7 +16,7 @@ echo '{"model_type":"llama","vocab_size":4096,"hidden_size":512,"intermediate_si
   "num_key_value_heads":2,"max_position_embeddings":8192,"rope_theta":500000}' >model.json
 
 run() { # RANKS THREADS LENGTH PRECISION [options]
-  mpirun --bind-to none -n "$1" dt-train --quiet --model model.json --data shards --sequence-length "$3" --precision "$4" --micro-batch 1 \
+  "${launch[@]}" --bind-to none -n "$1" dt-train --quiet --model model.json --data shards --sequence-length "$3" --precision "$4" --micro-batch 1 \
     --global-batch 1 --threads "$2" --lr 1e-4 "${@:5}"
 }
 # train: prints the time of each step but the first, which takes memory.

@@ -3,11 +3,11 @@
 # 124M with one sequence of 1024 tokens per rank. The two sides alternate, so that both see the same machine. It prints the medians and
 # their ratio. DT_PAIRS (default 3) is the number of pairs, DT_STEPS (default 6) the steps of each; the first step is not counted.
 set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/launch.sh"
 pairs=${DT_PAIRS:-3} steps=${DT_STEPS:-6}
 dir=$(mktemp -d "${TMPDIR:-/tmp}/dt-bench-XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 seq 1 200000 | dt-shard-data --quiet --out shards - >/dev/null
 
 # train RUN GLOBAL_BATCH [launcher…]
@@ -26,7 +26,7 @@ for ((pair = 0; pair < pairs; ++pair)); do
   train right 1 taskset -c 1
   wait $!
   { step_times left; step_times right; } >>alone
-  train both 2 mpirun --bind-to core -n 2
+  train both 2 "${launch[@]}" --bind-to core -n 2
   step_times both >>together
   sed -nE 's/.*"kind":"train","step":([0-9]+),.*"exposed_comm_s":([0-9.e-]+).*/\1 \2/p' both/metrics.jsonl | awk '$1 > 1 {print $2}' >>exposed
   rm -rf left right both

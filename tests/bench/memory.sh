@@ -2,10 +2,10 @@
 # memory.sh: the peak resident memory of one of four ranks with --zero 3, for a model of 304M parameters. The script compares it with the
 # buffers that --dry-run estimates, plus the memory that a rank of a tiny model needs beside its own buffers.
 set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/launch.sh"
 dir=$(mktemp -d "${TMPDIR:-/tmp}/dt-bench-XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 seq 1 20000 | dt-shard-data --quiet --out shards - >/dev/null
 config='{"model_type":"gpt2","vocab_size":50257,"n_positions":128,"n_embd":%d,"n_layer":%d,"n_head":16}'
 # shellcheck disable=SC2059
@@ -16,7 +16,7 @@ config='{"model_type":"gpt2","vocab_size":50257,"n_positions":128,"n_embd":%d,"n
 
 common=(--quiet --json --data shards --sequence-length 128 --micro-batch 1 --global-batch 4 --threads 1 --steps 2 --lr 1e-4 --recompute full)
 value() { sed -nE "s/.*\"$1\": ?([0-9]+).*/\1/p" | head -n 1; }
-ranks() { mpirun --oversubscribe -n 4 dt-train --model "$1.json" "${common[@]}" "${@:2}"; }
+ranks() { "${launch[@]}" "${share_cores[@]}" -n 4 dt-train --model "$1.json" "${common[@]}" "${@:2}"; }
 buffers() { ranks "$1" --zero 3 --dry-run | value memory_bytes; }
 peak() { ranks "$1" --compare-layouts "dp=4,zero=3" | value peak_bytes; }
 

@@ -8,6 +8,7 @@
 set -euo pipefail
 steps=${DT_STEPS:-4}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+source "$here/launch.sh"
 dir=$(mktemp -d "${TMPDIR:-/tmp}/dt-bench-XXXXXX")
 export DT_CLUSTER=$dir/cluster DT_CLUSTER_SHARE=$dir OMP_NUM_THREADS=1
 cluster() { "$here/../slurm/cluster" "$@"; }
@@ -22,7 +23,7 @@ median() { sort -g | awk '{v[NR] = $1} END {print NR % 2 ? v[(NR + 1) / 2] : (v[
 train() {
   local run=$1 nodes=$2
   shift 2
-  cluster run srun --mpi=pmix -N "$nodes" -n "$nodes" dt-train --quiet --model gpt2-124m --data shards --run "$run" --steps "$steps" \
+  cluster run srun "$mpi_option" -N "$nodes" -n "$nodes" dt-train --quiet --model gpt2-124m --data shards --run "$run" --steps "$steps" \
     --sequence-length 1024 --micro-batch 1 --global-batch "$nodes" --threads 1 --peak-flops 1e9 --lr 1e-4 --eval-batches 1 \
     --save-every 1000000 "$@" >/dev/null
   for what in step_s exposed_comm_s; do
@@ -31,7 +32,7 @@ train() {
   rm -rf "$run"
 }
 
-rate=$(cluster run srun --mpi=pmix -N 2 -n 2 dt-allreduce-bench -o all_reduce -b 64Mi -e 64Mi -n 3 -w 1 --backend dt | awk '$3 == "float" {print 67108864 / ($6 < $10 ? $6 : $10) * 1e6}')
+rate=$(cluster run srun "$mpi_option" -N 2 -n 2 dt-allreduce-bench -o all_reduce -b 64Mi -e 64Mi -n 3 -w 1 --backend dt | awk '$3 == "float" {print 67108864 / ($6 < $10 ? $6 : $10) * 1e6}')
 units=$(bench_units --benchmark_filter='/1/' --benchmark_min_time=0.5 --benchmark_format=csv 2>/dev/null |
   sed -nE 's#^"BM_([a-z_]*)/([a-z]*)/1/real_time",[^,]*,([0-9.e+]*),.*#\1_\2=\3#p' | paste -sd ' ')
 read -r alone _ < <(train alone 1)

@@ -4,11 +4,11 @@
 # dp=2 on the same work, so that all see the same machine; the best step of each counts. DT_ROUNDS (default 3) is the number of rounds,
 # DT_STEPS (default 5) the steps of each; the first step is not counted.
 set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/launch.sh"
 rounds=${DT_ROUNDS:-3} steps=${DT_STEPS:-5}
 dir=$(mktemp -d "${TMPDIR:-/tmp}/dt-bench-XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 bench_pipeline bubble
 bench_pipeline memory
 
@@ -21,7 +21,7 @@ END
 layouts=("" "--pp 2" "--pp 2 --pp-schedule zero-bubble" "--pp 2 --pp-schedule zero-bubble --virtual-stages 2")
 # train [options]: prints the time of each step but the first, which takes memory.
 train() {
-  mpirun --bind-to core -n 2 dt-train --quiet --model llama.json --data shards --run run --steps "$steps" --sequence-length 128 \
+  "${launch[@]}" --bind-to core -n 2 dt-train --quiet --model llama.json --data shards --run run --steps "$steps" --sequence-length 128 \
     --micro-batch 1 --global-batch 16 --threads 1 --peak-flops 1e9 --lr 1e-4 --save-every 1000000 --eval-batches 1 "$@" >/dev/null
   sed -nE 's/.*"kind":"train","step":([0-9]+),.*"step_s":([0-9.e-]+).*/\1 \2/p' run/metrics.jsonl | awk '$1 > 1 {print $2}'
   rm -rf run

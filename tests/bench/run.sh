@@ -9,6 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+source "$here/launch.sh"
 seq 1 40000 >"$work/text"
 dt-shard-data --quiet --out "$work/shards" --val-fraction 0 "$work/text" >/dev/null
 # PyTorch's side of the table, if TORCH_PYTHON is set.
@@ -39,14 +40,13 @@ bench_copies "$work"
 bench_merge "$work"
 if [[ -w /dev/shm ]]; then bench_merge /dev/shm; fi  # where no disk is waited for
 
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 echo "all-reduce on one host against streaming and the MPI library's own, 2 ranks"
-mpirun -n 2 bench_all_reduce
+"${launch[@]}" -n 2 bench_all_reduce
 
 for ranks in 2 4 8; do
   echo "all-to-all on one host against MPI_Alltoallv and a plain loop, $ranks ranks"
-  mpirun -n "$ranks" --oversubscribe bench_all_to_all
+  "${launch[@]}" "${share_cores[@]}" -n "$ranks" bench_all_to_all
 done
 
 echo "dt-allreduce-bench against a plain MPI loop, 2 ranks"
-mpirun -n 2 bench_allreduce_overhead
+"${launch[@]}" -n 2 bench_allreduce_overhead

@@ -3,16 +3,16 @@
 # The two sides alternate, so that both see the same machine. It prints the tokens/s of the best step of each. DT_ROUNDS (default 3) is the
 # number of rounds, DT_STEPS (default 4) the steps of each; the first step is not counted.
 set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/launch.sh"
 rounds=${DT_ROUNDS:-3} steps=${DT_STEPS:-4}
 dir=$(mktemp -d "${TMPDIR:-/tmp}/dt-bench-XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 seq 1 40000 | dt-shard-data --quiet --out shards - >/dev/null
 
 # train RANKS THREADS [options]: prints the time of each step but the first, which takes memory.
 train() {
-  mpirun --bind-to none -n "$1" dt-train --quiet --model gpt2-124m --data shards --run run --steps "$steps" --sequence-length 1024 \
+  "${launch[@]}" --bind-to none -n "$1" dt-train --quiet --model gpt2-124m --data shards --run run --steps "$steps" --sequence-length 1024 \
     --micro-batch 1 --global-batch 1 --threads "$2" --peak-flops 1e9 --lr 1e-4 --save-every 1000000 --eval-batches 1 "${@:3}" >/dev/null
   sed -nE 's/.*"kind":"train","step":([0-9]+),.*"step_s":([0-9.e-]+).*/\1 \2/p' run/metrics.jsonl | awk '$1 > 1 {print $2}'
   rm -rf run

@@ -8,6 +8,7 @@ set -euo pipefail
 shopt -s extglob
 rounds=${DT_ROUNDS:-2} steps=${DT_STEPS:-4}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+source "$here/launch.sh"
 dir=$(mktemp -d "${TMPDIR:-/tmp}/dt-bench-XXXXXX")
 export DT_CLUSTER=$dir/cluster DT_CLUSTER_SHARE=$dir OMP_NUM_THREADS=1
 cluster() { "$here/../slurm/cluster" "$@"; }
@@ -25,7 +26,7 @@ END
 train() {
   local name=$1
   shift
-  cluster run srun --mpi=pmix -N 2 -n 2 dt-train --quiet --model llama.json --data shards --run run --steps "$steps" --sequence-length 512 \
+  cluster run srun "$mpi_option" -N 2 -n 2 dt-train --quiet --model llama.json --data shards --run run --steps "$steps" --sequence-length 512 \
     --micro-batch 4 --global-batch 4 --threads 1 --peak-flops 1e9 --lr 1e-4 --save-every 1000000 --eval-batches 1 --tp 2 "$@" >/dev/null
   sed -nE 's/.*"kind":"train","step":([0-9]+),.*"step_s":([0-9.e-]+).*"exposed_comm_s":([0-9.e-]+).*/\1 \2 \3/p' run/metrics.jsonl |
     awk '$1 > 1 {print $2, $3}' >>"$name"
