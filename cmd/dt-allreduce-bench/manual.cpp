@@ -8,7 +8,8 @@ Manual manual() {
   return {
       .description =
           "dt-allreduce-bench measures collective operations among ranks, checks their results, and prints a "
-          "table in the form of nccl-tests. mpirun or srun starts the ranks, one process each. The program "
+          "table in the form of nccl-tests. mpirun or srun starts the ranks, one process each: srun with "
+          "--mpi=pmix for Open MPI, and --mpi=pmi2 for MPICH. The program "
           "measures the MPI library's own operations, the operations that dt-train uses, and NCCL's.\n\n"
           "With --devices it measures each rank's device. With --pairs it measures the link between every "
           "two ranks. Both report devices or links that are slower than their peers.\n\n"

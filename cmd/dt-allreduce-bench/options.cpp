@@ -259,7 +259,7 @@ void add_examples(OptionTable& table) {
                "measure all-reduce among four processes, from 8 bytes to 128 MiB")
       .example(
           "srun --mpi=pmix -N 8 --ntasks-per-node 1 dt-allreduce-bench -o all -b 1Mi -e 64Mi --csv nodes.csv",
-          "measure the network, with one process per node")
+          "measure the network, with one process per node; with MPICH --mpi=pmi2")
       .example("mpirun -n 4 dt-allreduce-bench --backend mpi,dt -d bfloat16 -o all_gather --json | jq .",
                "compare dt's operations with MPI's, as JSON")
       .example("srun --mpi=pmix dt-allreduce-bench --device cuda --devices --pairs -e 64Mi",

@@ -8,8 +8,9 @@ Manual manual() {
   return {
       .description =
           "dt-train trains a transformer language model on token shards that dt-shard-data made. It runs as "
-          "one rank, as threads of one process, or as many ranks that mpirun or srun starts. Ranks compute "
-          "on CPUs or on NVIDIA GPUs. dt-train has data parallelism (with ZeRO), tensor, sequence, context "
+          "one rank, as threads of one process, or as many ranks that mpirun or srun starts: srun with "
+          "--mpi=pmix for Open MPI, and --mpi=pmi2 for MPICH. Ranks compute on CPUs or on NVIDIA GPUs. "
+          "dt-train has data parallelism (with ZeRO), tensor, sequence, context "
           "and pipeline parallelism; dt-layouts(7) explains how to choose.\n\n"
           "The order of the data and the initial weights do not depend on the layout. Under the conditions "
           "of dt-layouts(7), no bit of the trained weights depends on it. --compare-layouts proves this for "

@@ -35,7 +35,7 @@ OptionTable make_options(Settings& settings) {
       "dt-train --model llama-8b --steps 1000 --tp 8 --ranks 64 --ranks-per-node 8 --device cuda --dry-run",
       "plan for 8 nodes of 8 GPUs, without the nodes and without data");
   table.example("srun --mpi=pmix dt-train --model gpt2-124m --data shards --run runs/c --steps 1000",
-                "train under Slurm, with one rank per task (see jobs/train.sbatch)");
+                "train under Slurm, with one rank per task; with MPICH --mpi=pmi2 (see jobs/train.sbatch)");
   table.example(
       "srun --mpi=pmix dt-train … --save-every 20 --checkpoint-local /local/scratch --flush-every 50",
       "save every 20 steps to the nodes' storage, and every 1000 steps to the run directory");

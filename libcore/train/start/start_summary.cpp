@@ -103,7 +103,8 @@ void print_summary(const Start& start, const data::Mixture& mixture, const std::
   if (const std::size_t domains = numa_domains(available_core_numbers()).size(); domains > 1) {
     console.info(
         "this rank's cores span {} NUMA domains: with one rank bound to each, memory accesses are local "
-        "(mpirun --map-by numa --bind-to numa; srun --ntasks-per-node={} --cpu-bind=ldoms)",
+        "(mpirun of Open MPI or MPICH: --map-by numa --bind-to numa; srun: --ntasks-per-node={} "
+        "--cpu-bind=ldoms)",
         domains, domains);
   }
   if (!start.checkpoint.empty()) {
