@@ -47,10 +47,10 @@ job_field() { on_login scontrol --oneliner show job "$1" | sed -nE "s/.* $2=([^ 
 
 has_state() { [[ $(job_field "$1" JobState) =~ ^($2)$ ]]; }
 
-# wait_for_job ID SECONDS [STATE]: until it ended, as it should.
+# wait_for_job ID SECONDS [STATE]: until it ended, as it should, on an idle machine in SECONDS.
 wait_for_job() {
   local expected=${3:-COMPLETED}
-  wait_until "$2" "the end of job $1" has_state "$1" 'COMPLETED|FAILED|CANCELLED|TIMEOUT|NODE_FAIL|OUT_OF_MEMORY|BOOT_FAIL'
+  wait_until "$(($2 + ${hang_s:?}))" "the end of job $1" has_state "$1" 'COMPLETED|FAILED|CANCELLED|TIMEOUT|NODE_FAIL|OUT_OF_MEMORY|BOOT_FAIL'
   expect_equal "$(job_field "$1" JobState)" "$expected" "state of job $1"
 }
 
