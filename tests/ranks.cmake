@@ -105,12 +105,12 @@ function(add_mpich_cases cases)
   foreach(case ${cases})
     file(RELATIVE_PATH name ${CMAKE_CURRENT_SOURCE_DIR} ${case})
     string(REGEX REPLACE "^cmd/|cases/|\\.sh$" "" name ${name})
-    # PMIx's own behaviour, and jobs of no ranks, are left out.
-    if(name MATCHES "^slurm/" AND NOT name MATCHES "/(crashed_start|gpus|long_starts|shards)$")
+    # PMIx's own behaviour, and jobs of no ranks, are left out. The demo and the guides start ranks by commands that users type.
+    if(name MATCHES "^(demo/runs|documents/guides)$" OR (name MATCHES "^slurm/" AND NOT name MATCHES "/(crashed_start|gpus|long_starts|shards)$"))
       set(ranks ON)
     else()
       file(STRINGS ${case} ranks LIMIT_COUNT 1
-        REGEX "^source .*/(ranks|lost_ranks|kill_ranks|layouts|nccl|nccl_layouts|nccl_faults|device)\\.sh\"|^faults .*(mpi=|local_kills)")
+        REGEX "^source .*/(ranks|lost_ranks|kill_ranks|layouts|nccl|nccl_layouts|nccl_faults|device)\\.sh\"|^(faults|for kind in) .*(mpi=|local_kills)")
     endif()
     if(ranks)
       add_case(mpich/${name} ${case} mpich ${MPICH_MPIEXEC} -mpich)
