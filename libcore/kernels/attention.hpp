@@ -16,8 +16,8 @@
 
 namespace dt::kernels {
 
-/// What products q·k become before they are masked: scores = scale · q·k or, with a soft cap,
-/// cap · tanh(scale · q·k / cap).
+/// The function that turns products q·k into scores before they are masked: scale · q·k or, with a soft
+/// cap, cap · tanh(scale · q·k / cap).
 /// Source: Gemma Team 2024 (Gemma 2), section 2 (logit soft-capping).
 struct ScoreTransform {
   double scale = 0;    // 0: 1/√D

@@ -59,7 +59,7 @@ awk '
     folders("comm", "nccl: . core device_collectives diagnostics")
     folders("tokenizer", "unicode:  encode: unicode  files: encode unicode  train: encode")
     folders("data", "input: .  read: .  build: . input read")
-    folders("model", "tensor_parallel: .  layers: . tensor_parallel  units: . layers tensor_parallel  hf: .")
+    folders("model", "tensor_parallel: .  layers: . tensor_parallel  units: . layers tensor_parallel  hf: . layers hf/families  hf/families: . layers hf")
     folders("parallel", "schedule:  schedule/drawing: schedule  state: schedule  engine: schedule state")
     folders("run", "local: .  save: . local")
     folders("plan", "memory: .  time: .")

@@ -30,7 +30,7 @@ struct NormBackward {
 HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
 
-/// What columns are multiplied by: weights, or 1 + weight.
+/// The factors of columns: weights, or 1 + weight.
 template <class T>
 struct Factors {
   const T* weight;

@@ -30,7 +30,7 @@ struct HfTensor {
 struct StackedRows {
   std::int64_t first = 0;    // rows of the parameters before it
   std::int64_t rows = 0;     // its own
-  std::int64_t stacked = 0;  // of all parameters
+  std::int64_t stacked = 0;  // rows of all parameters
   std::int64_t groups = 1;
 
   /// Returns the tensor's row that is the parameter's row `row`.

@@ -25,9 +25,9 @@ struct ScoreFactors {
         power((shape.scores.softcap == 0 ? slope : static_cast<float>(shape.scores.softcap)) * 1.44269504f),
         tanh(shape.scores.softcap == 0 ? 0 : tanh_factor(shape)) {}
   bool is_capped() const { return tanh != 0; }
-  float slope;  // of gradients
-  float power;  // of what stands for products, as powers of two
-  float tanh;   // of products in tanh; 0 without a cap
+  float slope;  // factor of gradients
+  float power;  // factor of the products, for powers of two
+  float tanh;   // factor of the products in tanh; 0 without a cap
 };
 
 /// Returns a score's derivative by its product, beside the scale, from tanh: 1 − tanh².

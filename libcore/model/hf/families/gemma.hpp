@@ -1,5 +1,5 @@
 #pragma once
-// What Gemma 2 and Gemma 3 share.
+// Members and names that Gemma 2 and Gemma 3 share.
 
 #include "model/hf/families/llama_like.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-// What Llama and its descendants share: members of config.json, and names of tensors.
+// Members of config.json and names of tensors that Llama and its descendants share.
 
 #include <algorithm>
 #include <array>

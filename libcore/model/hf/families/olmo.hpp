@@ -1,5 +1,5 @@
 #pragma once
-// What OLMo 2 and OLMo 3 share.
+// Members and names that OLMo 2 and OLMo 3 share.
 
 #include "model/hf/families/llama_like.hpp"
 
