@@ -12,6 +12,7 @@
 #include "base/text/utf8.hpp"
 #include "checkpoint/compare.hpp"
 #include "cmd/dt-checkpoint/options.hpp"
+#include "model/parameter_scope.hpp"
 #include "model/parameter_table.hpp"
 #include "parallel/schedule/pipeline.hpp"
 #include "parallel/state/local_table.hpp"
@@ -61,6 +62,12 @@ Layout parse_layout(const std::string& text) {
   return layout;
 }
 
+/// Returns whether the checkpoint's optimizer keeps a kind of state for a parameter.
+bool covers(const Manifest& manifest, const model::ParameterTable& table, const std::string& kind,
+            int param) {
+  return model::is_in_scope(table, param, manifest.state.optimizer.scope_of(kind));
+}
+
 /// The contents of a checkpoint: the kinds of state, in order, and the type of each tensor.
 struct Contents {
   std::vector<std::string> kinds;
@@ -80,8 +87,9 @@ struct Contents {
       dtypes.try_emplace({p.kind, p.tensor}, p.dtype);
     }
     for (const std::string& kind : kinds) {
-      for (const model::ParamSpec& param : table.params()) {
-        if (dtypes.contains({kind, param.name})) continue;
+      for (int index = 0; index < static_cast<int>(table.params().size()); ++index) {
+        const model::ParamSpec& param = table.params()[static_cast<std::size_t>(index)];
+        if (dtypes.contains({kind, param.name}) || !covers(source.manifest(), table, kind, index)) continue;
         throw Error(ErrorKind::input,
                     fmt::format("{}: {} of {} is missing", source.path().string(), kind, param.name),
                     "expected the complete state of the model");
@@ -95,11 +103,16 @@ std::vector<PieceSpec> pieces_of(const Contents& contents, const model::Paramete
                                  const Layout& layout, int rank) {
   std::vector<std::size_t> kind_bytes;
   for (const std::string& kind : contents.kinds) {
-    kind_bytes.push_back(dtype_bytes(contents.dtypes.at({kind, table.params().front().name})));
+    auto any = contents.dtypes.find({kind, table.params().front().name});
+    if (any == contents.dtypes.end()) any = contents.dtypes.lower_bound({kind, ""});
+    kind_bytes.push_back(dtype_bytes(any->second));
   }
   std::vector<PieceSpec> pieces;
   const parallel::LocalTable local(table, layout, layout.coordinates_of(rank));
-  for (const parallel::OwnedPiece& own : parallel::owned_pieces(local, kind_bytes)) {
+  const auto has_state = [&](const parallel::LocalParam& param, std::size_t kind) {
+    return contents.dtypes.contains({contents.kinds[kind], local.spec(param).name});
+  };
+  for (const parallel::OwnedPiece& own : parallel::owned_pieces(local, kind_bytes, has_state)) {
     const std::string& kind = contents.kinds[static_cast<std::size_t>(own.kind)];
     const std::string& tensor = local.name(own.param);
     pieces.push_back({tensor, kind, own.piece, contents.dtypes.at({kind, tensor})});

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -34,6 +34,16 @@ json object_from_text(const std::string& text, const char* name) {
   return parse_json_object(text, {fmt::format("the manifest's {}", name)});
 }
 
+json optimizer_json(const StoredOptimizer& optimizer) {
+  json object{{"name", optimizer.name},
+              {"state_kinds", kernels::kind_names(optimizer.state_kinds)},
+              {"hyper_parameters", object_from_text(optimizer.hyper_parameters, "hyper_parameters")}};
+  for (const kernels::StateKind& kind : optimizer.state_kinds) {
+    if (kind.scope != kernels::ParameterScope::all) object["state_scopes"][kind.name] = name_of(kind.scope);
+  }
+  return object;
+}
+
 json state_json(const TrainingState& s) {
   return {{"step", s.step},
           {"samples_consumed", s.samples_consumed},
@@ -50,10 +60,7 @@ json state_json(const TrainingState& s) {
           {"skipped_steps", s.skipped_steps},
           {"loss_scale", s.loss_scale},
           {"loss_scale_good_steps", s.loss_scale_good_steps},
-          {"optimizer",
-           {{"name", s.optimizer.name},
-            {"state_kinds", s.optimizer.state_kinds},
-            {"hyper_parameters", object_from_text(s.optimizer.hyper_parameters, "hyper_parameters")}}},
+          {"optimizer", optimizer_json(s.optimizer)},
           {"schedule", object_from_text(s.schedule, "schedule")},
           {"conditions", object_from_text(s.conditions, "conditions")}};
 }
@@ -64,6 +71,16 @@ StoredOptimizer parse_optimizer(const JsonValue& state) {
   const JsonValue o = state.object("optimizer");
   StoredOptimizer optimizer{o.string("name"), {}, o.object_text("hyper_parameters")};
   for (const JsonValue& kind : o.at("state_kinds").items()) optimizer.state_kinds.push_back(kind.string());
+  if (!o.has("state_scopes")) return optimizer;
+  const JsonValue scopes = o.object("state_scopes");
+  for (kernels::StateKind& kind : optimizer.state_kinds) {
+    if (!scopes.has(kind.name)) continue;
+    const auto scope = parse_name<kernels::ParameterScope>(scopes.string(kind.name));
+    if (!scope)
+      throw input_error("{}: '{}' is none of {}", scopes.where(), scopes.string(kind.name),
+                        fmt::join(names_of<kernels::ParameterScope>(), ", "));
+    kind.scope = *scope;
+  }
   return optimizer;
 }
 
@@ -203,6 +220,11 @@ void check_place(const Manifest& manifest, const fs::path& checkpoint) {
 }
 
 }  // namespace
+
+kernels::ParameterScope StoredOptimizer::scope_of(const std::string& kind) const {
+  const auto found = std::ranges::find(state_kinds, kind, &kernels::StateKind::name);
+  return found == state_kinds.end() ? kernels::ParameterScope::all : found->scope;
+}
 
 std::string to_json(const model::Layout& layout) {
   json mesh{{"pp", layout.pp},

@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/numeric/dtype.hpp"
 #include "checkpoint/checkpoint_name.hpp"
+#include "kernels/state_kind.hpp"
 #include "model/layout.hpp"
 #include "model/model_spec.hpp"
 #include "tensor/piece.hpp"
@@ -32,9 +33,13 @@ inline constexpr const char* kind_second_moment = "adam_v";
 
 /// The optimizer that made the steps.
 struct StoredOptimizer {
-  std::string name;                      // "adamw"; empty if there were none
-  std::vector<std::string> state_kinds;  // kept beside the weights
-  std::string hyper_parameters;          // a JSON object
+  std::string name;                             // "adamw"; empty if there were none
+  std::vector<kernels::StateKind> state_kinds;  // kept beside the weights
+  std::string hyper_parameters;                 // a JSON object
+
+  /// Returns the parameters that have a kind of state: all, of weights and of a kind that the manifest does
+  /// not name.
+  kernels::ParameterScope scope_of(const std::string& kind) const;
 };
 
 /// The state of a run beside its tensors: everything needed to continue as if uninterrupted.

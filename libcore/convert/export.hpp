@@ -12,6 +12,7 @@
 
 #include "base/io/permissions.hpp"
 #include "checkpoint/reader.hpp"
+#include "model/parameter_scope.hpp"
 
 namespace dt::convert {
 
@@ -44,6 +45,10 @@ class ExportSource {
   /// Returns the kinds of the optimizer's state, sorted.
   /// Errors: input if there is none.
   std::vector<std::string> state_kinds() const;
+  /// Returns whether the optimizer keeps a kind of state for a parameter of the model.
+  bool has_state(const model::ParameterTable& table, const std::string& kind, int param) const {
+    return model::is_in_scope(table, param, manifest().state.optimizer.scope_of(kind));
+  }
   /// Returns the whole of a tensor as pieces of at most digest_block_bytes each. The pieces are blocks
   /// of the first checkpoint, so that reading them all reads each of its blocks once.
   /// Errors: input, stored pieces that overlap or are not the whole tensor.

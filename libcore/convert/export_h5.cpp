@@ -28,7 +28,9 @@ std::vector<Item> items_of(const ExportSource& source, const model::ParameterTab
                            const ExportOptions& options) {
   std::vector<Item> items;
   const auto add = [&](const std::string& group, const std::string& kind, std::optional<DType> dtype) {
-    for (const model::ParamSpec& param : table.params()) {
+    for (int index = 0; index < static_cast<int>(table.params().size()); ++index) {
+      if (!source.has_state(table, kind, index)) continue;
+      const model::ParamSpec& param = table.params()[static_cast<std::size_t>(index)];
       items.push_back({fmt::format("/{}/{}", group, param.name), kind, &param,
                        dtype.value_or(source.stored_dtype(kind, param.name))});
     }

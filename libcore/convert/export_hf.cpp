@@ -94,7 +94,10 @@ class Exporter {
   /// Appends the tensors of a kind, under names that begin with `prefix`.
   void collect(const std::string& kind, const std::string& prefix, std::optional<DType> dtype,
                std::vector<Item>& items) const {
-    for (model::HfTensor& t : model::hf_tensors(source_.manifest().model)) {
+    const model::ModelSpec& spec = source_.manifest().model;
+    const model::ParameterTable table(spec);
+    for (model::HfTensor& t : model::hf_tensors(spec)) {
+      if (!source_.has_state(table, kind, table.find(t.params.front()))) continue;
       const DType stored = dtype.value_or(source_.stored_dtype(kind, t.params.front()));
       SafeTensor entry{prefix + t.name, stored, safetensors_dtype(stored), t.shape};
       items.push_back({std::move(t), kind, std::move(entry)});

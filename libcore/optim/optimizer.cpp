@@ -29,7 +29,7 @@ const std::vector<HyperParameter> all_hyper_parameters = {
      Flag{&OptimizerRequest::nesterov, &OptimizerSettings::nesterov}},
 };
 
-using Kinds = std::vector<std::string>;
+using Kinds = std::vector<StateKind>;
 
 const std::vector<std::pair<OptimizerKind, Optimizer>> optimizers = {
     {OptimizerKind::adamw,
@@ -97,7 +97,7 @@ std::string describe_defaults(const HyperParameter& parameter) {
   return text;
 }
 
-std::vector<std::string> state_kinds(const OptimizerSettings& settings) {
+std::vector<StateKind> state_kinds(const OptimizerSettings& settings) {
   return optimizer(settings.kind).state_kinds(settings);
 }
 
@@ -134,7 +134,8 @@ OptimizerSettings resolve(const OptimizerRequest& request) {
 
 void append_range(std::vector<ParameterRange>& segments, const ParameterRange& parameter) {
   const ParameterRange* const last = segments.empty() ? nullptr : &segments.back();
-  if (last && last->offset + last->numel == parameter.offset && last->decays == parameter.decays)
+  if (last && last->offset + last->numel == parameter.offset && last->decays == parameter.decays &&
+      last->state_shift == parameter.state_shift)
     segments.back().numel += parameter.numel;
   else
     segments.push_back(parameter);
@@ -148,7 +149,7 @@ void update(const Context& context, const kernels::OptimizerStep& step,
     if (!s.decays) own.settings.weight_decay = 0;
     const auto part = [&](const Tensor& flat) { return flat.flat(s.offset, s.numel); };
     std::vector<Tensor> parts;
-    for (const Tensor& state : states) parts.push_back(part(state));
+    for (const Tensor& state : states) parts.push_back(state.flat(s.offset + s.state_shift, s.numel));
     kernels::optimizer_step(context, own, part(weights), part(gradient), parts, copy ? part(copy) : Tensor());
   }
 }

@@ -11,11 +11,13 @@
 #include <vector>
 
 #include "kernels/optimizer_step.hpp"
+#include "kernels/state_kind.hpp"
 
 namespace dt::optim {
 
 using kernels::OptimizerKind;
 using kernels::OptimizerSettings;
+using kernels::StateKind;
 
 /// The optimizer that a user asks for. Hyper-parameters that are absent take its defaults.
 struct OptimizerRequest {
@@ -54,9 +56,8 @@ struct Optimizer {
   const char* title;  // as in its paper
   OptimizerSettings defaults;
   std::vector<std::string> hyper_parameters;  // names of those that it uses
-  /// Returns the kinds of state that it keeps for each parameter, in the order of its update. A name
-  /// is also that of the kind in checkpoints.
-  std::vector<std::string> (*state_kinds)(const OptimizerSettings& settings);
+  /// Returns the kinds of state that it keeps, in the order of its update.
+  std::vector<StateKind> (*state_kinds)(const OptimizerSettings& settings);
 };
 
 /// Returns the row of an optimizer.
@@ -68,7 +69,7 @@ std::vector<std::string> users_of(const HyperParameter& parameter);
 std::string describe_defaults(const HyperParameter& parameter);
 
 /// Returns the kinds of state that an optimizer keeps with these settings.
-std::vector<std::string> state_kinds(const OptimizerSettings& settings);
+std::vector<StateKind> state_kinds(const OptimizerSettings& settings);
 /// Returns the names in files, and the values, of the hyper-parameters that the optimizer uses.
 std::vector<std::pair<std::string, HyperParameterValue>> used_values(const OptimizerSettings& settings);
 /// Returns the settings that a request means. Ignores hyper-parameters that the optimizer does
@@ -82,10 +83,11 @@ struct ParameterRange {
   std::int64_t offset;
   std::int64_t numel;
   bool decays;
+  std::int64_t state_shift = 0;  // offset in the states − offset
 };
 
-/// Appends a parameter. It joins the last segment if it lies directly behind that segment and
-/// decays alike, so that one pass serves both.
+/// Appends a parameter. It joins the last segment if it lies directly behind that segment, also in the
+/// states, and decays alike, so that one pass serves both.
 void append_range(std::vector<ParameterRange>& segments, const ParameterRange& parameter);
 
 /// Makes one update of every segment, with weight decay if the segment decays. There is a tensor

@@ -7,7 +7,9 @@
 
 #include "base/error.hpp"
 #include "base/numeric/digest.hpp"
+#include "base/numeric/integer.hpp"
 #include "model/hf/hf_config.hpp"
+#include "model/parameter_scope.hpp"
 #include "model/parameter_table.hpp"
 
 namespace dt::plan {
@@ -50,12 +52,14 @@ std::string tensor_difference(const Plan& plan, const checkpoint::PieceIndex& pi
   for (const checkpoint::StoredTensor& tensor : pieces.tensors())
     stored.emplace(tensor.kind + " of " + tensor.tensor, tensor.global);
   const model::ParameterTable table(plan.spec);
-  std::vector<std::string> kinds = optim::state_kinds(plan.optimizer);
+  std::vector<optim::StateKind> kinds = optim::state_kinds(plan.optimizer);
   kinds.insert(kinds.begin(), checkpoint::kind_weights);
   std::set<std::string> known;
-  for (const model::ParamSpec& param : table.params()) {
-    for (const std::string& kind : kinds) {
-      const std::string name = fmt::format("{} of {}", kind, param.name);
+  for (int index = 0; index < static_cast<int>(table.params().size()); ++index) {
+    const model::ParamSpec& param = table.params()[to_index(index)];
+    for (const optim::StateKind& kind : kinds) {
+      if (!model::is_in_scope(table, index, kind.scope)) continue;
+      const std::string name = fmt::format("{} of {}", kind.name, param.name);
       const auto found = stored.find(name);
       if (found != stored.end() && found->second == param.shape) {
         known.insert(name);
@@ -86,11 +90,12 @@ void check_optimizer(const Plan& plan, const checkpoint::Manifest& manifest) {
                 fmt::format("{} was trained with {}: --optimizer {} cannot continue its state", checkpoint,
                             then.name, now),
                 fmt::format("use --optimizer {} to resume; {}", then.name, remedy));
-  const std::vector<std::string> kinds = optim::state_kinds(plan.optimizer);
+  const std::vector<optim::StateKind> kinds = optim::state_kinds(plan.optimizer);
   if (then.state_kinds == kinds) return;
   throw Error(ErrorKind::input,
               fmt::format("{} holds the {} state [{}], but this command needs [{}]", checkpoint, now,
-                          fmt::join(then.state_kinds, ", "), fmt::join(kinds, ", ")),
+                          fmt::join(kernels::kind_names(then.state_kinds), ", "),
+                          fmt::join(kernels::kind_names(kinds), ", ")),
               fmt::format("it was trained with {}; {}", then.hyper_parameters, remedy));
 }
 

@@ -15,6 +15,7 @@
 #include "comm/exchange.hpp"
 #include "convert/weight_source.hpp"
 #include "data/read/loader.hpp"
+#include "model/parameter_scope.hpp"
 #include "model/parameter_table.hpp"
 #include "parallel/schedule/drawing/drawing.hpp"
 #include "plan/memory/memory_estimate.hpp"
@@ -79,8 +80,10 @@ std::int64_t peak_num_checkpoints(const plan::SaveRequest& save, std::int64_t st
 /// Returns the bytes of a checkpoint, over all ranks: weights and the optimizer's state.
 std::uint64_t checkpoint_bytes(const model::ParameterTable& table, const plan::Plan& plan) {
   const std::size_t each = dtype_bytes(plan.precision.master());
-  const std::size_t num_kinds = 1 + optim::state_kinds(plan.optimizer).size();
-  return num_kinds * each * static_cast<std::uint64_t>(table.num_parameters());
+  std::int64_t elements = table.num_parameters();
+  for (const optim::StateKind& kind : optim::state_kinds(plan.optimizer))
+    elements += model::count_elements(table, kind.scope);
+  return each * static_cast<std::uint64_t>(elements);
 }
 
 double step_seconds(const plan::Plan& plan) {

@@ -65,12 +65,12 @@ TEST_CASE("a manifest from before there was a choice of optimizers is AdamW's") 
   const std::string text = to_json(m);
   const StoredOptimizer written = parse_manifest(text, "manifest.json").state.optimizer;
   CHECK(written.name == "lion");
-  CHECK(written.state_kinds == std::vector<std::string>{"lion_m"});
+  CHECK(written.state_kinds == std::vector<kernels::StateKind>{"lion_m"});
   CHECK(written.hyper_parameters == R"({"beta1":0.9})");
   const Manifest before = parse_manifest(edited(text, "\"optimizer\"", "\"unknown\""), "manifest.json");
   CHECK(before.state.optimizer.name == "adamw");
   CHECK(before.state.optimizer.state_kinds ==
-        std::vector<std::string>{kind_first_moment, kind_second_moment});
+        std::vector<kernels::StateKind>{kind_first_moment, kind_second_moment});
 }
 
 TEST_CASE("weights alone are a whole checkpoint of an optimizer that keeps no state") {

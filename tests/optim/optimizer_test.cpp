@@ -76,7 +76,7 @@ TEST_CASE("every optimizer has a row, with as many kinds of state as its update 
     CHECK(settings.kind == kind);
     CHECK(optim::used_values(settings).size() == optim::optimizer(kind).hyper_parameters.size());
     CHECK(std::ssize(optim::state_kinds(settings)) == kernels::num_optimizer_states(settings));
-    for (const std::string& state : optim::state_kinds(settings)) kinds.push_back(state);
+    for (const optim::StateKind& state : optim::state_kinds(settings)) kinds.push_back(state.name);
   }
   CHECK(kinds == std::vector<std::string>{"adam_m", "adam_v", "sgd_m", "lion_m"});
 }

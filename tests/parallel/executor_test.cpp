@@ -180,7 +180,7 @@ TEST_CASE("16-bit weights are rounded from their masters") {
   });
   CHECK(param.view_in_shard(storage.group_masters(param.group)).data<float>()[0] == 1.00390625f);
   CHECK(static_cast<float>(storage.weights().unit_weights(context, 0)[0].data<BFloat16>()[0]) == 1.0f);
-  const StorageBytes bytes = ModelStorage::estimate(local, storage.precision(), &plan, 2);
+  const StorageBytes bytes = ModelStorage::estimate(local, storage.precision(), &plan, storage.state_kinds());
   CHECK(bytes.optimizer == 6 * bytes.weights);
   CHECK(bytes.checkpoint == 6 * bytes.weights);
 }
@@ -209,7 +209,8 @@ TEST_CASE("the estimate is what the storage allocates") {
   const model::ModelSpec spec = tiny(true);
   const model::ParameterTable table(spec);
   const LanePlan plan(8, 4);
-  const StorageBytes bytes = ModelStorage::estimate(LocalTable(table, {}, {}), Precision{}, &plan, 2);
+  const std::vector<StateKind> two_kinds{"m", "v"};
+  const StorageBytes bytes = ModelStorage::estimate(LocalTable(table, {}, {}), Precision{}, &plan, two_kinds);
   std::int64_t flat = 0, held = 0;
   for (const model::GroupSpec& group : table.groups()) {
     const std::int64_t numel = dt_test::whole_layout(table, group).numel;

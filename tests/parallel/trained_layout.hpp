@@ -337,8 +337,9 @@ inline void check_held(const Setting& setting, const Rank& rank) {
 inline void check_stored(const Setting& setting, Rank& rank) {
   const LanePlan plan =
       LanePlan(setting.micro_batches, setting.lanes).of_rank(rank.local().place().dp, setting.layout.dp);
-  const StorageBytes told = ModelStorage::estimate(rank.local(), setting.precision, &plan, 2);
-  const StorageBytes of_weights = ModelStorage::estimate(rank.local(), setting.precision, nullptr, 0);
+  const std::vector<StateKind> two_kinds{"m", "v"};
+  const StorageBytes told = ModelStorage::estimate(rank.local(), setting.precision, &plan, two_kinds);
+  const StorageBytes of_weights = ModelStorage::estimate(rank.local(), setting.precision, nullptr, {});
   // A whole gradient's buffer may also serve for a gradient that travels in 16 bits.
   const std::size_t slack = setting.precision.wire() == setting.precision.gradient ? 0 : told.gathered / 3;
   const StorageBytes held = rank.storage().bytes();

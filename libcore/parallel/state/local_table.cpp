@@ -9,16 +9,6 @@ namespace dt::parallel {
 
 namespace {
 
-/// Returns the elements of a piece, laid from element `offset` of a flat buffer, that lie in a range
-/// of that buffer; may be none.
-Piece piece_within(Piece piece, std::int64_t offset, const Range& part) {
-  const std::int64_t shift = piece.begin - offset;
-  const std::int64_t end = std::clamp(part.begin + part.count + shift, piece.begin, piece.end);
-  piece.begin = std::clamp(part.begin + shift, piece.begin, piece.end);
-  piece.end = std::max(piece.begin, end);
-  return piece;
-}
-
 /// Returns the elements of [begin, end) of the flat buffer that lie in a range of it; may be none.
 Range intersection(const Range& part, std::int64_t begin, std::int64_t end) {
   begin = std::max(begin, part.begin);
@@ -50,6 +40,15 @@ void add_tensor_sum(LocalGroup& group, TensorSum over, const Range& run) {
 }
 
 }  // namespace
+
+Piece LocalParam::piece_within(const Range& part) const {
+  Piece some = piece;
+  const std::int64_t shift = piece.begin - offset;
+  const std::int64_t end = std::clamp(part.begin + part.count + shift, piece.begin, piece.end);
+  some.begin = std::clamp(part.begin + shift, piece.begin, piece.end);
+  some.end = std::max(some.begin, end);
+  return some;
+}
 
 Tensor LocalParam::view_in_full(const Tensor& whole) const {
   return whole.flat(offset, piece.numel()).reshaped(piece.box);
@@ -144,7 +143,7 @@ void LocalTable::lay_out_group(LocalGroup& group) {
   for (std::size_t i = 0; i < group.params.size(); ++i) {
     LocalParam& param = params_[to_index(group.params[i])];
     param.offset = flat.offsets[i];
-    param.owned_piece = piece_within(param.piece, param.offset, group.owned_range);
+    param.owned_piece = param.piece_within(group.owned_range);
     param.owned_offset = param.offset + param.owned_piece.begin - group.owned_range.begin;
     const std::int64_t end = i + 1 < flat.offsets.size() ? flat.offsets[i + 1] : group.numel;
     const Range run = intersection(group.owned_range, param.offset, end);
@@ -183,7 +182,7 @@ namespace {
 
 /// Appends the pieces that the rank owns of the parameters of one reduction, whose replicas are the same
 /// ranks.
-void append_owned(const LocalTable& local, std::span<const std::size_t> kind_bytes,
+void append_owned(const LocalTable& local, std::span<const std::size_t> kind_bytes, const HasState& has_state,
                   model::ReductionAxis reduction, std::vector<OwnedPiece>& owned) {
   std::vector<OwnedPiece> alike;  // pieces that the rank and its replicas own
   std::vector<SizedPiece> sized;
@@ -191,7 +190,7 @@ void append_owned(const LocalTable& local, std::span<const std::size_t> kind_byt
     const LocalParam& p = local.params()[param];
     if (local.group(p.group).reduction != reduction) continue;
     for (std::size_t kind = 0; kind < kind_bytes.size(); ++kind) {
-      if (!p.is_owned || p.owned_piece.numel() == 0) continue;
+      if (!p.is_owned || p.owned_piece.numel() == 0 || (has_state && !has_state(p, kind))) continue;
       alike.push_back({static_cast<int>(param), static_cast<int>(kind), p.owned_piece});
       sized.push_back({p.owned_piece, kind_bytes[kind]});
     }
@@ -203,10 +202,11 @@ void append_owned(const LocalTable& local, std::span<const std::size_t> kind_byt
 
 }  // namespace
 
-std::vector<OwnedPiece> owned_pieces(const LocalTable& local, std::span<const std::size_t> kind_bytes) {
+std::vector<OwnedPiece> owned_pieces(const LocalTable& local, std::span<const std::size_t> kind_bytes,
+                                     const HasState& has_state) {
   std::vector<OwnedPiece> owned;
   for (const model::ReductionAxis reduction : model::reduction_axes)
-    append_owned(local, kind_bytes, reduction, owned);
+    append_owned(local, kind_bytes, has_state, reduction, owned);
   std::ranges::stable_sort(owned, {}, [](const OwnedPiece& own) { return std::pair(own.param, own.kind); });
   return owned;
 }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,6 +29,8 @@ struct LocalParam {
   std::int64_t owned_offset = 0;  // offset of `owned_piece` within the owned range
   bool is_owned = false;          // only the rank and its replicas count it: norm, checkpoint
 
+  /// Returns the elements of the shard that lie in a range of the buffer; may be none.
+  Piece piece_within(const Range& part) const;
   /// Returns the shard in the group's flat buffer, in the shard's shape.
   Tensor view_in_full(const Tensor& whole) const;
   /// Returns `owned_piece` in the rank's owned range of the buffer: flat, or in the shard's shape if it is
@@ -148,7 +151,10 @@ struct OwnedPiece {
 /// owner is on the stage of its group's owner unit (for a tied table the first). Of the tp ranks
 /// that hold its shard, it is the first. Among the ranks of its group's reduction, it is the one
 /// whose ZeRO shard has the element. Replicas divide by bytes the state that they all hold. The pieces are
-/// sorted by parameter, then kind; none is empty.
-std::vector<OwnedPiece> owned_pieces(const LocalTable& local, std::span<const std::size_t> kind_bytes);
+/// sorted by parameter, then kind; none is empty. `has_state`, if present, says whether a parameter has state
+/// of a kind. All ranks must answer alike.
+using HasState = std::function<bool(const LocalParam& param, std::size_t kind)>;
+std::vector<OwnedPiece> owned_pieces(const LocalTable& local, std::span<const std::size_t> kind_bytes,
+                                     const HasState& has_state = {});
 
 }  // namespace dt::parallel

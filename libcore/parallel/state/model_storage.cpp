@@ -114,7 +114,7 @@ std::size_t WeightStore::bytes() const {
 }
 
 ModelStorage::ModelStorage(Device device, const LocalTable& local, Precision precision, const LanePlan* plan,
-                           const Groups& ranks, std::vector<std::string> state_kinds)
+                           const Groups& ranks, std::vector<StateKind> state_kinds)
     : local_(local),
       precision_(precision),
       ranks_(ranks),
@@ -127,31 +127,42 @@ ModelStorage::ModelStorage(Device device, const LocalTable& local, Precision pre
     DT_CHECK(group.sharding.size == num_shards, "{} ranks for state divided by {}", num_shards,
              group.sharding.size);
   }
+  for (const StateKind& kind : state_kinds_) layouts_.emplace_back(local, kind.scope);
   if (!plan) return;
   gradients_ = make_gradient_store(device, local, precision, *plan, ranks);
   for (int group = 0; group < num_groups(); ++group) {
-    const auto buffer = [&] {
-      const auto numel = static_cast<std::size_t>(local_.group(group).state_numel());
-      return Buffer(device, numel * dtype_bytes(precision_.master()));
+    const auto buffer = [&](std::int64_t numel) {
+      return Buffer(device, static_cast<std::size_t>(numel) * dtype_bytes(precision_.master()));
     };
     State& state = states_[to_index(group)];
-    if (precision_.has_masters()) state.masters = buffer();
-    for (std::size_t kind = 0; kind < state_kinds_.size(); ++kind) state.states.push_back(buffer());
+    if (precision_.has_masters()) state.masters = buffer(local_.group(group).state_numel());
+    for (const StateLayout& layout : layouts_) state.states.push_back(buffer(layout.numel(group)));
   }
 }
 
-Tensor ModelStorage::state(int group, const Buffer& buffer) const {
-  if (buffer.bytes() == 0 && local_.group(group).state_numel() > 0) return {};  // only in evaluation
-  return Tensor(buffer, precision_.master(), Shape{local_.group(group).state_numel()});
+Tensor ModelStorage::state(const Buffer& buffer, std::int64_t numel) const {
+  if (buffer.bytes() == 0 && numel > 0) return {};  // only in evaluation
+  return Tensor(buffer, precision_.master(), Shape{numel});
 }
 
 Tensor ModelStorage::group_masters(int group) const {
-  return precision_.has_masters() ? state(group, states_[to_index(group)].masters) : group_weights(group);
+  if (!precision_.has_masters()) return group_weights(group);
+  return state(states_[to_index(group)].masters, local_.group(group).state_numel());
 }
+
 std::vector<Tensor> ModelStorage::group_states(int group) const {
   std::vector<Tensor> tensors;
-  for (const Buffer& buffer : states_[to_index(group)].states) tensors.push_back(state(group, buffer));
+  const std::vector<Buffer>& buffers = states_[to_index(group)].states;
+  for (std::size_t kind = 0; kind < buffers.size(); ++kind)
+    tensors.push_back(state(buffers[kind], layouts_[kind].numel(group)));
   return tensors;
+}
+
+Tensor ModelStorage::param_state(const LocalParam& param, std::size_t kind) const {
+  const StateLayout& layout = layouts_[kind];
+  DT_CHECK(layout.covers(param), "{} has no {}", local_.spec(param).name, state_kinds_[kind].name);
+  const Buffer& buffer = states_[to_index(param.group)].states[kind];
+  return state(buffer, layout.numel(param.group)).flat(layout.offset(param), param.owned_piece.numel());
 }
 
 void ModelStorage::set_weights(const Context& context, const LocalParam& param, const FillPiece& fill) {
@@ -230,13 +241,18 @@ class Reductions {
 }  // namespace
 
 StorageBytes ModelStorage::estimate(const LocalTable& local, Precision precision, const LanePlan* plan,
-                                    std::size_t num_state_kinds) {
+                                    std::span<const StateKind> state_kinds) {
   StorageBytes total;
+  std::vector<StateLayout> layouts;
+  for (const StateKind& kind : state_kinds) layouts.emplace_back(local, kind.scope);
   UnitBytesInTurn unit_weights(local.table().units().size());
-  for (const LocalGroup& group : local.groups()) {
+  for (int index = 0; index < static_cast<int>(local.groups().size()); ++index) {
+    const LocalGroup& group = local.group(index);
     const auto whole = static_cast<std::size_t>(group.numel),
                part = static_cast<std::size_t>(group.owned_range.count),
-               state = static_cast<std::size_t>(group.state_numel());
+               masters = static_cast<std::size_t>(group.state_numel());
+    std::size_t states = 0;
+    for (const StateLayout& layout : layouts) states += static_cast<std::size_t>(layout.numel(index));
     const std::size_t weight_bytes = dtype_bytes(precision.compute),
                       gradient_bytes = dtype_bytes(precision.gradient),
                       master_bytes = dtype_bytes(precision.master());
@@ -248,8 +264,8 @@ StorageBytes ModelStorage::estimate(const LocalTable& local, Precision precision
     total.gradients += (local.shards_gradients() ? part : whole * to_index(std::max(1, plan->depth()))) *
                        group.holders.size() * gradient_bytes;
     if (local.has_remote_tied_end(group)) total.gradients += part * gradient_bytes;
-    total.optimizer += ((precision.has_masters() ? 1 : 0) + num_state_kinds) * state * master_bytes;
-    total.checkpoint += (1 + num_state_kinds) * state * master_bytes;
+    total.optimizer += ((precision.has_masters() ? masters : 0) + states) * master_bytes;
+    total.checkpoint += (masters + states) * master_bytes;
   }
   // The current unit, and the next one that is computed in a row with it.
   total.gathered = most_of_neighbours(local.units(), unit_weights);

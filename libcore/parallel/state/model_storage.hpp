@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "parallel/state/groups.hpp"
 #include "parallel/state/local_table.hpp"
 #include "parallel/state/precision.hpp"
+#include "parallel/state/state_layout.hpp"
 #include "tensor/buffer.hpp"
 #include "tensor/context.hpp"
 #include "tensor/host_tensor.hpp"
@@ -22,6 +24,8 @@
 #include "tensor/tensor.hpp"
 
 namespace dt::parallel {
+
+using kernels::StateKind;
 
 /// The weights of one rank, with which units compute. If they are divided, each rank holds a shard of every
 /// group, and a unit's weights are whole from its gather to its release. Groups are local ones, units have
@@ -94,13 +98,15 @@ class ModelStorage {
   /// of each kind, in the masters' dtype. Arguments by reference must outlive the storage.
   /// Errors: internal, the ranks do not divide as the table says.
   ModelStorage(Device device, const LocalTable& local, Precision precision, const LanePlan* plan,
-               const Groups& ranks, std::vector<std::string> state_kinds);
+               const Groups& ranks, std::vector<StateKind> state_kinds);
 
   const LocalTable& local() const { return local_; }
   const Precision& precision() const { return precision_; }
   const Groups& ranks() const { return ranks_; }
-  /// Returns the kinds of the optimizer's state, by their names in checkpoints.
-  const std::vector<std::string>& state_kinds() const { return state_kinds_; }
+  /// Returns the kinds of the optimizer's state.
+  const std::vector<StateKind>& state_kinds() const { return state_kinds_; }
+  /// Returns the places of the kind with this index.
+  const StateLayout& state_layout(std::size_t kind) const { return layouts_[kind]; }
   int num_groups() const { return static_cast<int>(states_.size()); }
   WeightStore& weights() { return weights_; }
   /// Only for a storage for training.
@@ -113,15 +119,17 @@ class ModelStorage {
 
   /// Return this rank's shard of a group's flat buffers. The gradient must be complete. Without
   /// separate masters, the weights serve as masters. Masters and the optimizer's states, one of each
-  /// kind, are absent if another stage holds the group's state.
+  /// kind, are absent if another stage holds the group's state. States lie as state_layout() says.
   Tensor group_weights(int group) const { return weights_.shard(group); }
   Tensor group_masters(int group) const;
   Tensor group_gradient(int group) const { return gradients_->shard(group); }
   std::vector<Tensor> group_states(int group) const;
+  /// Returns a parameter's state of a kind: flat, the elements of its owned piece. The kind covers it.
+  Tensor param_state(const LocalParam& param, std::size_t kind) const;
 
   /// Returns what a storage of this kind holds, without allocating it.
   static StorageBytes estimate(const LocalTable& local, Precision precision, const LanePlan* plan,
-                               std::size_t num_state_kinds);
+                               std::span<const StateKind> state_kinds);
   /// Returns what this storage holds.
   StorageBytes bytes() const;
 
@@ -131,12 +139,13 @@ class ModelStorage {
     Buffer masters;              // empty if weights are their own
     std::vector<Buffer> states;  // by kind
   };
-  Tensor state(int group, const Buffer& buffer) const;
+  Tensor state(const Buffer& buffer, std::int64_t numel) const;
 
   const LocalTable& local_;
   Precision precision_;
   const Groups& ranks_;
-  std::vector<std::string> state_kinds_;
+  std::vector<StateKind> state_kinds_;
+  std::vector<StateLayout> layouts_;  // by kind
   WeightStore weights_;
   std::unique_ptr<GradientStore> gradients_;
   std::vector<State> states_;

@@ -134,10 +134,9 @@ using Units = std::vector<std::unique_ptr<model::Unit>>;
 /// Returns the storage of a stage that trains on all of a step's micro-batches, or that evaluates.
 parallel::StorageBytes storage_of(const Plan& plan, const parallel::LocalTable& local) {
   if (plan.micro_batches_per_step == 0)
-    return parallel::ModelStorage::estimate(local, plan.precision, nullptr, 0);
+    return parallel::ModelStorage::estimate(local, plan.precision, nullptr, {});
   const parallel::LanePlan lanes = plan.lane_plan();
-  return parallel::ModelStorage::estimate(local, plan.precision, &lanes,
-                                          optim::state_kinds(plan.optimizer).size());
+  return parallel::ModelStorage::estimate(local, plan.precision, &lanes, optim::state_kinds(plan.optimizer));
 }
 
 std::vector<parallel::UnitBytes> bytes_of(const Plan& plan, const Units& units) {
@@ -215,15 +214,18 @@ bool has_others_write(const Plan& plan) {
          (per_node == 0 || *plan.save.writers_per_node < per_node);
 }
 
-/// Returns the bytes that a rank writes of its state: replicas write equal parts of what they all hold.
+/// Returns the bytes that a rank writes of its state: replicas write equal parts of what they all hold. All
+/// elements count alike.
 std::size_t written_bytes(const parallel::LocalTable& local, std::size_t checkpoint) {
   std::array<std::size_t, model::reduction_axes.size()> elements{};
   for (const parallel::LocalGroup& group : local.groups())
     elements[static_cast<std::size_t>(group.reduction)] += static_cast<std::size_t>(group.state_numel());
   const std::size_t all = std::accumulate(elements.begin(), elements.end(), std::size_t{0});
   std::size_t bytes = 0;
+  const double element_bytes = all == 0 ? 0 : static_cast<double>(checkpoint) / static_cast<double>(all);
   for (const model::ReductionAxis reduction : model::reduction_axes) {
-    const std::size_t held = all == 0 ? 0 : checkpoint / all * elements[static_cast<std::size_t>(reduction)];
+    const auto held = static_cast<std::size_t>(
+        element_bytes * static_cast<double>(elements[static_cast<std::size_t>(reduction)]));
     bytes += held / static_cast<std::size_t>(local.layout().num_replicas(reduction));
   }
   return bytes;
@@ -297,8 +299,9 @@ std::vector<MemoryEstimate> estimate_memory(const Plan& asked) {
     plan.place.pp = static_cast<int>(stages.size());
     const parallel::LocalTable local(table, plan.layout, plan.place);
     MemoryEstimate& memory = stages.emplace_back(held_bytes(plan, local));
-    memory.activations = static_cast<std::size_t>(parallel::activation_peak_bytes(list, bytes)) +
-                         scratch_bytes(plan, units, local.units());
+    memory.activations =
+        static_cast<std::size_t>(parallel::activation_peak_bytes(list, bytes)) +
+        scratch_bytes(plan, units, local.units());
     memory.workspaces = workspace_bytes(plan);
     if (plan.device != Device::host() && plan.launch.device_collectives.empty())
       memory.pinned = peak_pinned_bytes(plan, local, list);

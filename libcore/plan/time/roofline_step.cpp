@@ -12,6 +12,7 @@
 #include "model/tensor_parallel/tensor_parallel_ops.hpp"
 #include "parallel/state/local_table.hpp"
 #include "parallel/state/mesh.hpp"
+#include "parallel/state/state_layout.hpp"
 #include "plan/action_lists.hpp"
 
 namespace dt::plan {
@@ -269,17 +270,20 @@ class UnitOperationsBuilder {
 std::vector<Operation> of_step(const Plan& plan, const KernelFeatures& traits) {
   const model::ParameterTable table(plan.spec);
   const parallel::LocalTable local(table, plan.layout, plan.place);
-  double own = 0, all = 0;
-  int groups = 0;
+  const std::vector<optim::StateKind> kinds = optim::state_kinds(plan.optimizer);
+  double own = 0, states = 0, all = 0;
+  const int groups = static_cast<int>(local.groups().size());
   for (const parallel::LocalGroup& group : local.groups()) {
     own += static_cast<double>(group.state_numel());
     all += static_cast<double>(group.numel);
-    ++groups;
   }
-  const auto num_updated = static_cast<double>(1 + optim::state_kinds(plan.optimizer).size());
+  for (const optim::StateKind& kind : kinds) {
+    const parallel::StateLayout layout(local, kind.scope);
+    for (int group = 0; group < groups; ++group) states += static_cast<double>(layout.numel(group));
+  }
   Operation update =
       Operation::memory(optim::optimizer(plan.optimizer.kind).title,
-                        own * (2 * num_updated * single_bytes + single_bytes + half_bytes), groups);
+                        2 * (own + states) * single_bytes + own * (single_bytes + half_bytes), groups);
   update.efficiency = traits.few_instructions ? 1 : instruction_bound;
   return {Operation::memory("norm of gradients", own * single_bytes, groups), update,
           Operation::memory("zeroing gradients", all * single_bytes, groups)};

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "model/parameter_scope.hpp"
 #include "plan/precision.hpp"
 #include "tensor/host_tensor.hpp"
 #include "train/start/conditions.hpp"
@@ -52,18 +53,21 @@ using parallel::OwnedPiece;
 
 std::string kind_name(const ModelStorage& storage, const OwnedPiece& own) {
   return own.kind == 0 ? checkpoint::kind_weights
-                       : storage.state_kinds()[static_cast<std::size_t>(own.kind) - 1];
+                       : storage.state_kinds()[static_cast<std::size_t>(own.kind) - 1].name;
 }
 
-Tensor kind_of_group(const ModelStorage& storage, const OwnedPiece& own, int group) {
-  return own.kind == 0 ? storage.group_masters(group)
-                       : storage.group_states(group)[static_cast<std::size_t>(own.kind) - 1];
+/// Returns a parameter's state of a kind: the elements of its owned piece.
+Tensor kind_of_param(const ModelStorage& storage, std::size_t kind, const LocalParam& param) {
+  if (kind > 0) return storage.param_state(param, kind - 1);
+  return storage.group_masters(param.group).flat(param.owned_offset, param.owned_piece.numel());
 }
 
 std::vector<OwnedPiece> owned_state(const ModelStorage& storage, const LocalTable& local) {
   const std::vector<std::size_t> kind_bytes(1 + storage.state_kinds().size(),
                                             dtype_bytes(storage.precision().master()));
-  return parallel::owned_pieces(local, kind_bytes);
+  return parallel::owned_pieces(local, kind_bytes, [&](const LocalParam& param, std::size_t kind) {
+    return kind == 0 || model::is_in_scope(local.table(), param.param, storage.state_kinds()[kind - 1].scope);
+  });
 }
 
 }  // namespace
@@ -73,8 +77,8 @@ std::vector<checkpoint::SourcePiece> state_pieces(const ModelStorage& storage) {
   std::vector<checkpoint::SourcePiece> pieces;
   for (const OwnedPiece& own : owned_state(storage, local)) {
     const LocalParam& param = local.param(own.param);
-    const Tensor state = kind_of_group(storage, own, param.group);
-    const std::int64_t begin = param.owned_offset + own.piece.begin - param.owned_piece.begin;
+    const Tensor state = kind_of_param(storage, static_cast<std::size_t>(own.kind), param);
+    const std::int64_t begin = own.piece.begin - param.owned_piece.begin;
     pieces.push_back(
         {local.spec(param).name, kind_name(storage, own), own.piece, state.flat(begin, own.piece.numel())});
   }
@@ -106,10 +110,11 @@ void load_state(const Context& context, const checkpoint::Reader& reader, ModelS
     };
     storage.set_weights(context, param, read(checkpoint::kind_weights));
     if (param.owned_piece.numel() == 0 || !local.group(param.group).has_state) continue;
-    const std::vector<Tensor> states = storage.group_states(param.group);
-    for (std::size_t kind = 0; kind < states.size(); ++kind)
-      fill_from_host(context, param.owned_piece, param.view_in_shard(states[kind]),
-                     read(storage.state_kinds()[kind]));
+    for (std::size_t kind = 0; kind < storage.state_kinds().size(); ++kind) {
+      if (storage.state_layout(kind).covers(param))
+        fill_from_host(context, param.owned_piece, storage.param_state(param, kind),
+                       read(storage.state_kinds()[kind].name));
+    }
   }
 }
 

@@ -1,0 +1,32 @@
+#pragma once
+// The places of one kind of the optimizer's state in a rank's memory.
+
+#include <cstdint>
+#include <vector>
+
+#include "model/parameter_scope.hpp"
+#include "parallel/state/local_table.hpp"
+
+namespace dt::parallel {
+
+/// The flat buffers of a kind of state, one for each group. State of all parameters lies as the weights do in
+/// the owned range of the group's buffer. State of some lies packed: owned pieces one behind the other, each
+/// aligned as in a flat buffer.
+/// Units: elements.
+class StateLayout {
+ public:
+  StateLayout(const LocalTable& local, model::ParameterScope scope);
+
+  /// Returns the size of the group's buffer; 0 if another stage holds the group's state.
+  std::int64_t numel(int group) const { return numels_[to_index(group)]; }
+  /// Returns whether the parameter has this kind of state.
+  bool covers(const LocalParam& param) const { return offsets_[to_index(param.param)] >= 0; }
+  /// Returns the offset of the parameter's owned piece.
+  std::int64_t offset(const LocalParam& param) const { return offsets_[to_index(param.param)]; }
+
+ private:
+  std::vector<std::int64_t> numels_;   // by local group
+  std::vector<std::int64_t> offsets_;  // by index into the parameter table; −1: no state
+};
+
+}  // namespace dt::parallel
