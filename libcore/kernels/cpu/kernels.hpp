@@ -9,6 +9,7 @@
 #include "kernels/elementwise.hpp"
 #include "kernels/embedding.hpp"
 #include "kernels/linear.hpp"
+#include "kernels/newton_schulz.hpp"
 #include "kernels/norm.hpp"
 #include "kernels/optimizer_step.hpp"
 
@@ -54,5 +55,6 @@ decltype(kernels::zero) zero;
 decltype(kernels::sum_squares_by_block) sum_squares_by_block;
 
 decltype(kernels::optimizer_step) optimizer_step;
+decltype(kernels::newton_schulz) newton_schulz;
 
 }  // namespace dt::kernels::cpu

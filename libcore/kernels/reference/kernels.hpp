@@ -7,6 +7,7 @@
 #include "kernels/elementwise.hpp"
 #include "kernels/embedding.hpp"
 #include "kernels/linear.hpp"
+#include "kernels/newton_schulz.hpp"
 #include "kernels/norm.hpp"
 #include "kernels/optimizer_step.hpp"
 
@@ -95,6 +96,10 @@ void linear_backward_weight(const Context&, const Tensor& dy_RN, const Tensor& x
                             const Tensor& dbias_N);
 template <class T>
 void bias_backward(const Context&, const Tensor& dy_RN, const Tensor& dbias_N);
+
+// newton_schulz.hpp
+template <class T>
+void newton_schulz(const Context&, const Tensor& u_RC, const Tensor& x_RC);
 
 // norm.hpp
 template <class T>
