@@ -46,7 +46,7 @@ CommBytes sum_by_purpose(const ActionList& list, const std::vector<std::int64_t>
   CommBytes moved;
   const auto purpose = [&](const Action& a) -> std::int64_t& {
     if (a.computes()) return moved.layers;
-    if (a.kind == ActionKind::gather) return moved.weights;
+    if (a.kind == ActionKind::gather || a.kind == ActionKind::step) return moved.weights;
     if (a.kind != ActionKind::send) return moved.weight_gradients;
     if (a.payload == Payload::activation) return moved.activations;
     return a.payload == Payload::gradient ? moved.activation_gradients : moved.tied;
@@ -121,6 +121,7 @@ std::vector<std::int64_t> CommVolume::bytes_of(const ActionList& list) const {
     }
     if (action.kind == ActionKind::send) moved += stage_bytes(action);
     if (action.kind == ActionKind::control) moved += control_bytes().replicated + control_bytes().partial;
+    if (action.kind == ActionKind::step) moved += update_bytes;
     bytes.push_back(moved);
   }
   return bytes;

@@ -71,6 +71,12 @@ void Groups::make_tensor(const model::Layout& layout, std::int64_t key_value_hea
                          : make(*tensor_, shard, "tensor replicas", same_order, DeviceGroupUse::waited_for);
 }
 
+void Groups::make_stage(const model::Layout& layout) {
+  const model::MeshCoordinates place = layout.coordinates_of(control_->rank());
+  stage_ =
+      layout.pp == 1 ? control_ : make(*control_, place.pp, "stage", same_order, DeviceGroupUse::waited_for);
+}
+
 /// Makes one group for each channel. No rank is in two of these channels.
 void Groups::make_channels(const model::Layout& layout, std::span<const Channel> together) {
   comm::Communicator& world = *control_;

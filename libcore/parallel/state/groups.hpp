@@ -40,6 +40,9 @@ class Groups {
   /// Collective: all ranks of `world` call it.
   Groups(const model::Layout& layout, comm::Communicator& world, std::span<const Channel> channels = {},
          std::int64_t key_value_heads = std::numeric_limits<int>::max());
+  /// Makes stage(), for optimizers that update whole matrices.
+  /// Collective: all ranks of `world` call it.
+  void make_stage(const model::Layout& layout);
 
   /// All ranks. Used for decisions, and for sums in which each rank counts what it owns.
   comm::Communicator* control() const { return control_; }
@@ -63,6 +66,9 @@ class Groups {
   /// The ranks of this rank's stage, data-parallel and tensor-parallel place, which divide each
   /// sequence; absent if sequences are not divided.
   comm::Communicator* context() const { return context_; }
+
+  /// The ranks of this rank's stage, in the order of control(); absent unless make_stage() was called.
+  comm::Communicator* stage() const { return stage_; }
 
   /// Returns the communicator between this rank and another stage's of the same pipeline.
   /// Errors: internal, this rank is no end of the channel.
@@ -90,6 +96,7 @@ class Groups {
   comm::Communicator* tensor_ = nullptr;
   comm::Communicator* tensor_replicas_ = nullptr;
   comm::Communicator* context_ = nullptr;
+  comm::Communicator* stage_ = nullptr;
   std::map<Channel, comm::Communicator*> channels_;
   std::vector<std::unique_ptr<comm::Communicator>> made_;
   mutable ExposedTime exposed_;
