@@ -63,6 +63,7 @@ WeightsDifference keep_or_compare(train::ModelRuntime& runtime, comm::Communicat
 /// The bytes that one step moves, by its list.
 struct StepBytes {
   std::int64_t gathers = 0;
+  std::int64_t updates = 0;  // by the optimizer
   std::int64_t sums = 0;
 };
 
@@ -70,8 +71,11 @@ StepBytes step_bytes(const plan::Plan& plan) {
   const parallel::ActionList list = plan::training_list(plan);
   const std::vector<std::int64_t> bytes = plan::comm_bytes_per_action(plan, list);
   StepBytes total;
-  for (std::size_t i = 0; i < list.size(); ++i)
-    (list[i].kind == parallel::ActionKind::gather ? total.gathers : total.sums) += bytes[i];
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const bool is_update = list[i].kind == parallel::ActionKind::step;
+    const bool is_gather = list[i].kind == parallel::ActionKind::gather;
+    (is_gather ? total.gathers : is_update ? total.updates : total.sums) += bytes[i];
+  }
   return total;
 }
 
@@ -92,6 +96,7 @@ bool make_steps(const plan::Plan& plan, train::Stepper& stepper, checkpoint::Tra
     result.losses.push_back(decision.loss);
     result.expected_bytes += each.sums + (weights_changed || plan.layout.zero == 3 ? each.gathers : 0);
     weights_changed = decision.finite;
+    result.expected_bytes += decision.finite ? each.updates : 0;
     if (state.step > 1) seconds += times.step_s + times.data_wait_s;
     if (decision.stop) {
       result.stopped_by = decision.stop_signal;

@@ -159,6 +159,8 @@ void with_rule(const OptimizerStep& step, const Set& set, const Body& body) {
       return body(Sgd<X>(step, set));
     case OptimizerKind::lion:
       return body(Lion<X>(step, set));
+    case OptimizerKind::muon:
+      return;  // refused before
   }
 }
 

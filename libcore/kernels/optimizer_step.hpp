@@ -10,10 +10,12 @@
 
 namespace dt::kernels {
 
-enum class OptimizerKind { adamw, sgd, lion };
+/// Muon updates whole matrices: optimizer_step() has no rule for it (optim/muon.hpp).
+enum class OptimizerKind { adamw, sgd, lion, muon };
 constexpr auto enum_names(OptimizerKind) {
   using enum OptimizerKind;
-  return std::to_array<EnumName<OptimizerKind>>({{"adamw", adamw}, {"sgd", sgd}, {"lion", lion}});
+  return std::to_array<EnumName<OptimizerKind>>(
+      {{"adamw", adamw}, {"sgd", sgd}, {"lion", lion}, {"muon", muon}});
 }
 
 /// The hyper-parameters of all optimizers, of which each uses some (optim/optimizer.cpp). The
@@ -26,6 +28,7 @@ struct OptimizerSettings {
   double eps = 1e-8;
   double momentum = 0;
   bool nesterov = false;
+  double adam_lr = 0;  // muon: peak learning rate of parameters that AdamW updates; 0: as all
 };
 
 struct OptimizerStep {

@@ -27,6 +27,8 @@ const std::vector<HyperParameter> all_hyper_parameters = {
      Number{&OptimizerRequest::momentum, &OptimizerSettings::momentum}, /*is_below_one=*/true},
     {"nesterov", "use Nesterov momentum: gradient + momentum × velocity",
      Flag{&OptimizerRequest::nesterov, &OptimizerSettings::nesterov}},
+    {"adam-lr", "peak learning rate of what AdamW updates beside Muon; 0: that of all",
+     Number{&OptimizerRequest::adam_lr, &OptimizerSettings::adam_lr}},
 };
 
 using Kinds = std::vector<StateKind>;
@@ -50,6 +52,15 @@ const std::vector<std::pair<OptimizerKind, Optimizer>> optimizers = {
       .defaults = {.beta1 = 0.9, .beta2 = 0.99},
       .hyper_parameters = {"weight-decay", "beta1", "beta2"},
       .state_kinds = [](const OptimizerSettings&) { return Kinds{"lion_m"}; }}},
+    {OptimizerKind::muon,
+     {.title = "Muon",
+      .defaults = {.momentum = 0.95, .nesterov = true},
+      .hyper_parameters = {"weight-decay", "beta1", "beta2", "adam-eps", "momentum", "adam-lr"},
+      .state_kinds =
+          [](const OptimizerSettings&) {
+            using enum kernels::ParameterScope;
+            return Kinds{{"adam_m", others}, {"adam_v", others}, {"muon_m", block_matrices}};
+          }}},
 };
 
 bool uses(const Optimizer& optimizer, const HyperParameter& parameter) {
@@ -128,7 +139,9 @@ OptimizerSettings resolve(const OptimizerRequest& request) {
         },
         parameter.members);
   }
-  if (settings.nesterov && settings.momentum == 0) throw usage_error("--nesterov needs a --momentum above 0");
+  if (settings.nesterov && settings.momentum == 0)
+    throw usage_error("{} needs a --momentum above 0",
+                      settings.kind == OptimizerKind::muon ? "--optimizer muon" : "--nesterov");
   return settings;
 }
 

@@ -28,6 +28,7 @@ struct OptimizerRequest {
   std::optional<double> eps = {};
   std::optional<double> momentum = {};
   std::optional<bool> nesterov = {};
+  std::optional<double> adam_lr = {};
 };
 
 /// The members that hold a hyper-parameter of type T.
@@ -51,7 +52,8 @@ using HyperParameterValue = std::variant<double, bool>;
 /// Returns the hyper-parameters of all optimizers, in the order of options.
 std::span<const HyperParameter> hyper_parameters();
 
-/// An optimizer: a row of the table. kernels::optimizer_step() makes its update.
+/// An optimizer: a row of the table. kernels::optimizer_step() makes its update, of Muon's matrices
+/// optim/muon.hpp.
 struct Optimizer {
   const char* title;  // as in its paper
   OptimizerSettings defaults;

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "comm/device_collectives/device_transport.hpp"
+#include "optim/muon.hpp"
 #include "parallel/schedule/validator.hpp"
 
 namespace dt::plan {
@@ -80,8 +81,10 @@ std::unique_ptr<parallel::Groups> make_groups(const Plan& plan, comm::Communicat
   world.engine().recorder().set_role(describe_stage(plan, plan.place.pp));
   if (!plan.launch.device_collectives.empty() && !world.has_device_transport())
     world.set_device_transport(open_streams(plan, world), plan.reduce_order);
-  return std::make_unique<parallel::Groups>(plan.layout, world, parallel::channels_of(pipeline_of(plan)),
-                                            plan.spec.key_value_heads);
+  auto groups = std::make_unique<parallel::Groups>(
+      plan.layout, world, parallel::channels_of(pipeline_of(plan)), plan.spec.key_value_heads);
+  if (optim::updates_matrices(plan.optimizer)) groups->make_stage(plan.layout);
+  return groups;
 }
 
 }  // namespace dt::plan

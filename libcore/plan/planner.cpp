@@ -10,6 +10,7 @@
 #include "data/read/loader.hpp"
 #include "data/read/sampler.hpp"
 #include "model/units/unit.hpp"
+#include "optim/muon.hpp"
 #include "plan/choose_layout.hpp"
 #include "plan/memory/memory_fit.hpp"
 #include "plan/precision.hpp"
@@ -146,11 +147,14 @@ void check_adam_eps(double eps, DType type) {
               fmt::format("use at least {:.3g}; 1e-8 is usual", least));
 }
 
+/// Returns the factor of learning rates.
+double learning_rate_scale(const Settings& s, const Plan& plan) {
+  if (!s.learning_rate.reference_batch) return 1;
+  return static_cast<double>(plan.global_batch) / static_cast<double>(*s.learning_rate.reference_batch);
+}
+
 optim::LearningRateSchedule make_schedule(const Settings& s, const Plan& plan) {
-  const double scale =
-      s.learning_rate.reference_batch
-          ? static_cast<double>(plan.global_batch) / static_cast<double>(*s.learning_rate.reference_batch)
-          : 1.0;
+  const double scale = learning_rate_scale(s, plan);
   optim::LearningRateSchedule schedule;
   schedule.kind = s.learning_rate.kind;
   schedule.lr = s.learning_rate.peak * scale;
@@ -201,6 +205,10 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Mixt
   }
   plan.schedule = make_schedule(s, plan);
   plan.optimizer = optim::resolve(s.optimizer);
+  plan.optimizer.adam_lr *= learning_rate_scale(s, plan);
+  if (optim::updates_matrices(plan.optimizer) && plan.device != Device::host())
+    throw usage_error("--optimizer {} has no kernels for GPUs: it cannot be combined with --device cuda",
+                      name_of(plan.optimizer.kind));
   check_adam_eps(plan.optimizer.eps, plan.precision.master());
   plan.clip_norm = s.clip_norm;
   if (has_narrow_range(plan.precision.compute)) plan.loss_scale = {.fixed = s.loss_scale};

@@ -17,6 +17,7 @@
 #include "kernels/elementwise.hpp"
 #include "kernels/embedding.hpp"
 #include "kernels/linear.hpp"
+#include "kernels/newton_schulz.hpp"
 #include "kernels/norm.hpp"
 #include "kernels/optimizer_step.hpp"
 #include "tensor/host_tensor.hpp"
@@ -64,6 +65,14 @@ void linear_backward_weight(benchmark::State& state, std::int64_t N, std::int64_
   const Tensor dbias = bias ? b.floats({N}) : Tensor();
   measure_flops(state, 2.0 * R * N * K,
                 [&](const Context& c) { kernels::linear_backward_weight(c, dy, x, dw, dbias); });
+}
+
+/// Makes a matrix of a block orthogonal, as Muon does once a step.
+void newton_schulz(benchmark::State& state, std::int64_t rows, std::int64_t columns) {
+  Bench b;
+  const Tensor u = b.floats({rows, columns}), x = b.floats({rows, columns});
+  measure_flops(state, kernels::newton_schulz_flops(rows, columns),
+                [&](const Context& c) { kernels::newton_schulz(c, u, x); });
 }
 
 constexpr kernels::AttentionShape attention_shape{1, R, H, H, D};
@@ -268,6 +277,9 @@ void register_all() {
     add_linear("linear_backward_input", linear_backward_input);
     add_linear("linear_backward_weight", linear_backward_weight);
   }
+  one_thread_and_all(benchmark::RegisterBenchmark("newton_schulz/square", newton_schulz, C, C));
+  one_thread_and_all(benchmark::RegisterBenchmark("newton_schulz/mlp_up", newton_schulz, F, C));
+  one_thread_and_all(benchmark::RegisterBenchmark("newton_schulz/mlp_down", newton_schulz, C, F));
   register_attention();
 #define DT_ADD(kernel) add_kernel(#kernel, kernel)
   DT_ADD(rotary), DT_ADD(copy), DT_ADD(zero);
@@ -287,6 +299,7 @@ void register_all() {
     DT_ADD(add_bias_residual), DT_ADD(bias_backward);
     DT_ADD(add), DT_ADD(scale_add), DT_ADD(convert), DT_ADD(sum_squares_by_block);
     for (const auto& [name, kind] : enum_names(kernels::OptimizerKind{})) {
+      if (kind == kernels::OptimizerKind::muon) continue;  // newton_schulz and steps of sgd
       const std::string row = fmt::format("{}/{}", name, dtype_name(dtype));
       one_thread_and_all(
           benchmark::RegisterBenchmark(row.c_str(), optimizer_step, dtype, kernels::OptimizerSettings{kind}));

@@ -52,6 +52,33 @@ def lion(weights, gradients, weight_decay, beta1, beta2):
         yield weights
 
 
+def newton_schulz(u):
+    """Jordan et al. 2024: five steps, of the transpose where there are more rows than columns."""
+    x = u.T if u.shape[0] > u.shape[1] else u
+    x = x / (torch.linalg.norm(x) + 1e-7)
+    for _ in range(5):
+        a = x @ x.T
+        x = 3.4445 * x + (-4.7750 * a + 2.0315 * a @ a) @ x
+    return x.T if u.shape[0] > u.shape[1] else x
+
+
+def muon(weights, gradients, weight_decay, momentum, rows, columns):
+    """Liu et al. 2025 (Moonlight), sections 2.1 and 2.2, of the first rows · columns elements as a matrix.
+
+    torch.optim.Muon with adjust_lr_fn="match_rms_adamw" has this form, but makes bf16 of the direction and divides it
+    by max(norm, eps).
+    """
+    rows, columns = int(rows), int(columns)
+    matrix = lambda flat: flat.detach()[: rows * columns].reshape(rows, columns).clone()
+    weights, b = matrix(weights), torch.zeros(rows, columns, dtype=torch.float64)
+    for lr, gradient in zip(LEARNING_RATES, gradients):
+        g = matrix(gradient)
+        b = momentum * b + (1 - momentum) * g
+        x = newton_schulz((1 - momentum) * g + momentum * b)
+        weights = weights - lr * (weight_decay * weights + 0.2 * max(rows, columns) ** 0.5 * x)
+        yield weights.flatten()
+
+
 # name: (function, hyper-parameters)
 CASES = {
     "adamw": (adamw, {"weight_decay": 0.1, "beta1": 0.9, "beta2": 0.95, "adam_eps": 1e-8}),
@@ -62,6 +89,8 @@ CASES = {
     "sgd_nesterov_decay": (sgd, {"weight_decay": 0.2, "momentum": 0.8, "nesterov": 1.0}),
     "lion": (lion, {"weight_decay": 0.0, "beta1": 0.9, "beta2": 0.99}),
     "lion_decay": (lion, {"weight_decay": 0.3, "beta1": 0.95, "beta2": 0.98}),
+    "muon_wide": (muon, {"weight_decay": 0.1, "momentum": 0.95, "rows": 4, "columns": 9}),
+    "muon_tall": (muon, {"weight_decay": 0.0, "momentum": 0.8, "rows": 9, "columns": 4}),
 }
 
 

@@ -7,7 +7,8 @@
 #include <set>
 
 #include "base/hdf5/hdf5_file.hpp"
-#include "optim/optimizer.hpp"
+#include "kernels/newton_schulz.hpp"
+#include "optim/muon.hpp"
 #include "tensor/host_tensor.hpp"
 
 using namespace dt;
@@ -46,6 +47,16 @@ optim::OptimizerRequest request_of(const Hdf5Reader& file, const std::string& na
   return request;
 }
 
+/// Makes one step of a matrix with elements of type T.
+template <class T>
+void update_matrix(const Context& context, const kernels::OptimizerStep& step, const Shape& shape,
+                   std::vector<T>& weights, std::vector<T>& gradient, std::vector<T>& momentum) {
+  std::vector<T> u(weights.size()), x(weights.size());
+  optim::update_momentum(context, step, host_tensor(gradient), host_tensor(momentum), host_tensor(u));
+  kernels::newton_schulz(context, host_tensor(u).reshaped(shape), host_tensor(x).reshaped(shape));
+  optim::apply_direction(context, step, shape[0], shape[1], host_tensor(x), host_tensor(weights));
+}
+
 /// Makes a case's steps with elements of type T. Returns the largest difference of any weight after
 /// any step.
 template <class T>
@@ -54,10 +65,16 @@ double largest_error(const Hdf5Reader& file, const std::string& name) {
   const auto start = file.read_all<double>("/start"), gradients = file.read_all<double>("/gradients"),
              rates = file.read_all<double>("/learning_rates"),
              expected = file.read_all<double>("/" + name + "/weights");
-  const std::size_t numel = start.size();
   kernels::OptimizerStep step{
       .settings = optim::resolve(request_of(file, name)), .lr = 0, .step = 0, .grad_scale = 1};
-  std::vector<T> weights(start.begin(), start.end());
+  const bool is_matrix = optim::updates_matrices(step.settings);
+  const auto extent = [&](const char* dim) {
+    return static_cast<std::int64_t>(file.read_all<double>("/" + name + dim).front());
+  };
+  const Shape shape =
+      is_matrix ? Shape{extent("/rows"), extent("/columns")} : Shape{static_cast<std::int64_t>(start.size())};
+  const auto numel = static_cast<std::size_t>(shape.numel());
+  std::vector<T> weights(start.begin(), start.begin() + shape.numel());
   std::vector<std::vector<T>> states(optim::state_kinds(step.settings).size(), std::vector<T>(numel));
   std::vector<Tensor> state_tensors;
   for (std::vector<T>& state : states) state_tensors.push_back(host_tensor(state));
@@ -66,9 +83,12 @@ double largest_error(const Hdf5Reader& file, const std::string& name) {
   for (std::size_t s = 0; s < rates.size(); ++s) {
     step.lr = rates[s];
     ++step.step;
-    const auto begin = gradients.begin() + static_cast<std::ptrdiff_t>(s * numel);
-    std::vector<T> gradient(begin, begin + static_cast<std::ptrdiff_t>(numel));
-    optim::update(context, step, all, host_tensor(weights), host_tensor(gradient), state_tensors);
+    const auto begin = gradients.begin() + static_cast<std::ptrdiff_t>(s * start.size());
+    std::vector<T> gradient(begin, begin + shape.numel());
+    if (is_matrix)
+      update_matrix(context, step, shape, weights, gradient, states.back());
+    else
+      optim::update(context, step, all, host_tensor(weights), host_tensor(gradient), state_tensors);
     for (std::size_t i = 0; i < numel; ++i)
       largest = std::max(largest, std::abs(static_cast<double>(weights[i]) - expected[s * numel + i]));
   }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "optim/gradient_scale.hpp"
+#include "optim/muon.hpp"
 #include "tensor/host_tensor.hpp"
 
 using namespace dt;
@@ -21,12 +22,17 @@ TEST_CASE("decay touches only segments that decay, and padding stays") {
 
 TEST_CASE("parameters that lie beside each other and decay alike are one segment") {
   std::vector<optim::ParameterRange> segments;
-  for (const optim::ParameterRange& parameter :
-       {optim::ParameterRange{8, 2, true}, {10, 3, true}, {13, 1, false}, {16, 4, false}, {20, 1, false}})
+  for (const optim::ParameterRange& parameter : {optim::ParameterRange{8, 2, true},
+                                                 {10, 3, true},
+                                                 {13, 1, false},
+                                                 {16, 4, false},
+                                                 {20, 1, false},
+                                                 {21, 2, false, -5},
+                                                 {23, 1, false, -5}})
     optim::append_range(segments, parameter);
   std::vector<std::array<std::int64_t, 3>> places;
   for (const optim::ParameterRange& s : segments) places.push_back({s.offset, s.numel, s.decays});
-  CHECK(places == std::vector<std::array<std::int64_t, 3>>{{8, 5, 1}, {13, 1, 0}, {16, 5, 0}});
+  CHECK(places == std::vector<std::array<std::int64_t, 3>>{{8, 5, 1}, {13, 1, 0}, {16, 5, 0}, {21, 3, 0}});
 }
 
 TEST_CASE("the first step moves every weight by the learning rate against its gradient's sign") {
@@ -75,10 +81,32 @@ TEST_CASE("every optimizer has a row, with as many kinds of state as its update 
     const optim::OptimizerSettings settings = optim::resolve({.kind = kind});
     CHECK(settings.kind == kind);
     CHECK(optim::used_values(settings).size() == optim::optimizer(kind).hyper_parameters.size());
-    CHECK(std::ssize(optim::state_kinds(settings)) == kernels::num_optimizer_states(settings));
+    if (!optim::updates_matrices(settings))
+      CHECK(std::ssize(optim::state_kinds(settings)) == kernels::num_optimizer_states(settings));
     for (const optim::StateKind& state : optim::state_kinds(settings)) kinds.push_back(state.name);
   }
-  CHECK(kinds == std::vector<std::string>{"adam_m", "adam_v", "sgd_m", "lion_m"});
+  CHECK(kinds ==
+        std::vector<std::string>{"adam_m", "adam_v", "sgd_m", "lion_m", "adam_m", "adam_v", "muon_m"});
+}
+
+TEST_CASE("states that lie apart from the weights are updated where they lie") {
+  const Context context(1, Device::host());
+  std::vector<double> w{1, 1, 1}, g{1, 1, 1}, m{7}, v{7};
+  const std::vector<optim::ParameterRange> segments{{2, 1, false, -2}};
+  optim::update(context, {.settings = {.beta1 = 0.5, .beta2 = 0.5}, .lr = 0, .step = 1, .grad_scale = 1},
+                segments, host_tensor(w), host_tensor(g), std::array{host_tensor(m), host_tensor(v)});
+  CHECK(m.front() == 4);
+  CHECK(v.front() == 4);
+}
+
+TEST_CASE("AdamW's part of Muon takes its own learning rate, and the one of all without it") {
+  const optim::OptimizerSettings settings =
+      optim::resolve({.kind = optim::OptimizerKind::muon, .adam_lr = 0.3});
+  kernels::OptimizerStep step{.settings = settings, .lr = 0.1, .step = 1, .grad_scale = 1};
+  CHECK(optim::step_of_others(step, 0.2).lr == Approx(0.15));
+  CHECK(optim::step_of_others(step, 0.2).settings.kind == optim::OptimizerKind::adamw);
+  step.settings.adam_lr = 0;
+  CHECK(optim::step_of_others(step, 0.2).lr == 0.1);
 }
 
 TEST_CASE("hyper-parameters that a request leaves out are the optimizer's own") {
@@ -94,6 +122,7 @@ TEST_CASE("hyper-parameters that a request leaves out are the optimizer's own") 
   for (const optim::OptimizerRequest& request :
        {optim::OptimizerRequest{.beta1 = 1},
         {.kind = OptimizerKind::sgd, .momentum = 1},
+        {.kind = OptimizerKind::muon, .momentum = 0},
         {.kind = OptimizerKind::sgd, .momentum = 0, .nesterov = true}})
     CHECK_THROWS_AS(optim::resolve(request), Error);
 }

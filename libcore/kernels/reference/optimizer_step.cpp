@@ -85,8 +85,10 @@ auto with_rule(const OptimizerStep& step, const Body& body) {
       return step.settings.momentum > 0 ? body(SgdMomentum(step)) : body(Sgd(step));
     case OptimizerKind::lion:
       return body(Lion(step));
+    case OptimizerKind::muon:
+      break;
   }
-  DT_CHECK(false, "there is no optimizer {}", static_cast<int>(step.settings.kind));
+  DT_CHECK(false, "there is no update by elements of optimizer {}", static_cast<int>(step.settings.kind));
 }
 
 template <class T, class Rule>

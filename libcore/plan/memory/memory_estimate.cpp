@@ -10,10 +10,12 @@
 #include "kernels/cuda/matmul/matmul.hpp"
 #include "model/layers/feed_forward.hpp"
 #include "model/units/unit.hpp"
+#include "optim/muon.hpp"
 #include "parallel/schedule/action.hpp"
 #include "parallel/schedule/activation_peak.hpp"
 #include "parallel/schedule/pipeline.hpp"
 #include "parallel/state/local_table.hpp"
+#include "parallel/state/matrix_plan.hpp"
 #include "parallel/state/mesh.hpp"
 #include "plan/action_lists.hpp"
 #include "plan/attention.hpp"
@@ -150,6 +152,12 @@ std::vector<parallel::UnitBytes> bytes_of(const Plan& plan, const Units& units) 
              unit->backward_handoff_bytes(plan.device, plan.micro_batch, plan.local_length()))});
   }
   return bytes;
+}
+
+/// Returns the scratch memory of the update of whole matrices.
+std::size_t update_scratch_bytes(const Plan& plan, const parallel::LocalTable& local) {
+  if (!optim::updates_matrices(plan.optimizer)) return 0;
+  return parallel::MatrixPlan(local).scratch_bytes(plan.precision.master());
 }
 
 /// Returns the bytes of the current batch and of the one read ahead: tokens, labels and, if documents
@@ -301,7 +309,7 @@ std::vector<MemoryEstimate> estimate_memory(const Plan& asked) {
     MemoryEstimate& memory = stages.emplace_back(held_bytes(plan, local));
     memory.activations =
         static_cast<std::size_t>(parallel::activation_peak_bytes(list, bytes)) +
-        scratch_bytes(plan, units, local.units());
+        std::max(scratch_bytes(plan, units, local.units()), update_scratch_bytes(plan, local));
     memory.workspaces = workspace_bytes(plan);
     if (plan.device != Device::host() && plan.launch.device_collectives.empty())
       memory.pinned = peak_pinned_bytes(plan, local, list);

@@ -8,7 +8,9 @@
 
 #include "base/text/text.hpp"
 #include "comm/sent_bytes.hpp"
+#include "optim/muon.hpp"
 #include "parallel/schedule/stages.hpp"
+#include "parallel/state/matrix_plan.hpp"
 #include "parallel/state/mesh.hpp"
 #include "plan/action_lists.hpp"
 
@@ -121,6 +123,8 @@ class SentBytesEstimate {
         SentBytes sent = static_cast<double>(control.replicated) * over_replicas_;
         return sent += static_cast<double>(control.partial) * over_tensor_;
       }
+      case ActionKind::step:
+        return one_way(all, is_stage_within_a_host());
       default:
         break;
     }
@@ -138,6 +142,14 @@ class SentBytesEstimate {
   /// nodes.
   DType summed_as(DType dtype) const {
     return plan_.reduce_order == comm::ReduceOrder::free ? DType::f32 : dtype;
+  }
+  bool is_stage_within_a_host() const {
+    const model::Layout& layout = plan_.layout;
+    for (int rank = 0; rank < layout.size(); ++rank) {
+      const model::MeshCoordinates place = layout.coordinates_of(rank);
+      if (place.pp == plan_.place.pp && host_of(place) != host_of(plan_.place)) return false;
+    }
+    return true;
   }
   int host_of(const model::MeshCoordinates& place) const {
     return plan_.launch.host_of(rank_of(plan_.layout, place));
@@ -180,29 +192,40 @@ class PlanCommVolume {
                         .key_value_heads *
                     plan.spec.head_dim,
                 true,
-                parallel::block_exchanges(plan.spec)} {}
+                parallel::block_exchanges(plan.spec)} {
+    if (!optim::updates_matrices(plan.optimizer)) return;
+    const parallel::MatrixPlan matrices(local_);
+    volume_.update_bytes =
+        static_cast<std::int64_t>(storage_bytes(plan.precision.master(), matrices.sent_elements()));
+    for (int rank = 0; rank < matrices.num_ranks(); ++rank)
+      update_flops_ = std::max(update_flops_, matrices.flops_of(rank));
+  }
   const CommVolume& operator*() const { return volume_; }
   const CommVolume* operator->() const { return &volume_; }
+  /// Returns the operations that the stage's busiest rank makes to update whole matrices.
+  double update_flops() const { return update_flops_; }
 
  private:
   model::ParameterTable table_;
   parallel::LocalTable local_;
   CommVolume volume_;
+  double update_flops_ = 0;
 };
 
 /// Calls `visit(plan, volume, list)` for each stage.
 template <class Visit>
 void for_stages(Plan plan, const std::vector<ActionList>& lists, const Visit& visit) {
   for (plan.place.pp = 0; plan.place.pp < plan.layout.pp; ++plan.place.pp)
-    visit(plan, *PlanCommVolume(plan), lists[static_cast<std::size_t>(plan.place.pp)]);
+    visit(plan, PlanCommVolume(plan), lists[static_cast<std::size_t>(plan.place.pp)]);
 }
 
 std::int64_t most_for_zero(const Plan& plan) {
   std::int64_t most = 0;
-  for_stages(plan, training_lists(plan), [&](const Plan&, const CommVolume& volume, const ActionList& list) {
-    const parallel::CommBytes moved = parallel::sum_by_purpose(list, volume.bytes_of(list));
-    most = std::max(most, moved.weights + moved.weight_gradients);
-  });
+  for_stages(plan, training_lists(plan),
+             [&](const Plan&, const PlanCommVolume& volume, const ActionList& list) {
+               const parallel::CommBytes moved = parallel::sum_by_purpose(list, volume->bytes_of(list));
+               most = std::max(most, moved.weights + moved.weight_gradients);
+             });
   return most;
 }
 
@@ -210,11 +233,11 @@ std::int64_t most_for_zero(const Plan& plan) {
 /// crosses nodes. Counts the stage that sends most.
 SentBytes tensor_parallel_bytes(const Plan& plan) {
   SentBytes most;
-  const auto count = [&](const Plan& of_stage, const CommVolume& volume, const ActionList& list) {
+  const auto count = [&](const Plan& of_stage, const PlanCommVolume& volume, const ActionList& list) {
     const SentBytesEstimate sending(of_stage);
     SentBytes sent;
     for (const Action& action : list) {
-      const parallel::LayerBytes bytes = volume.layer_bytes(action);
+      const parallel::LayerBytes bytes = volume->layer_bytes(action);
       sent += sending.to_tensor_ranks(bytes);
       sent += sending.round(bytes);
     }
@@ -256,14 +279,17 @@ Forecast forecast_step(const Plan& asked, const std::vector<parallel::UnitCost>&
   const Plan plan = busiest_rank_plan(asked, 0);
   Forecast forecast{pipeline_of(plan), training_lists(plan), {}, {}};
   std::vector<SentByAction> sent;
+  std::vector<double> update_s;  // of whole matrices
   for_stages(plan, forecast.lists,
-             [&](const Plan& of_stage, const CommVolume& volume, const ActionList& list) {
-               const std::vector<std::int64_t> bytes = volume.bytes_of(list);
-               sent.push_back(sent_by_action(of_stage, volume, list, bytes));
+             [&](const Plan& of_stage, const PlanCommVolume& volume, const ActionList& list) {
+               const std::vector<std::int64_t> bytes = volume->bytes_of(list);
+               update_s.push_back(volume.update_flops() / plan.forecast.rank_flops);
+               sent.push_back(sent_by_action(of_stage, *volume, list, bytes));
                forecast.comm_bytes.push_back(parallel::sum_by_purpose(list, bytes));
              });
   const auto seconds = [&](int rank, const Action& a) {
-    const double computing = a.computes() ? computing_s(a, unit_times) : 0;
+    double computing = a.computes() ? computing_s(a, unit_times) : 0;
+    if (a.kind == ActionKind::step) computing += update_s[static_cast<std::size_t>(rank)];
     const SentByAction& actions = sent[static_cast<std::size_t>(rank)];
     const auto found = actions.find({a.kind, a.unit, a.payload});
     return found == actions.end() ? computing : computing + seconds_of(found->second, links);

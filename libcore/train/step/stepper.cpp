@@ -15,20 +15,6 @@ namespace dt::train {
 
 namespace {
 
-/// Returns the parameter ranges of this rank's shard of each group.
-std::vector<std::vector<optim::ParameterRange>> parameter_ranges_of(const parallel::LocalTable& local) {
-  std::vector<std::vector<optim::ParameterRange>> ranges;
-  for (const parallel::LocalGroup& group : local.groups()) {
-    std::vector<optim::ParameterRange>& list = ranges.emplace_back();
-    for (const int index : group.params) {
-      const parallel::LocalParam& param = local.param(index);
-      if (param.owned_piece.numel() > 0)
-        optim::append_range(list, {param.owned_offset, param.owned_piece.numel(), local.spec(param).decays});
-    }
-  }
-  return ranges;
-}
-
 /// Checks that all stages read the same samples. The loss uses the first stage's tokens and the
 /// last stage's labels.
 void check_same_data(const LocalStepReport& combined) {
@@ -50,7 +36,7 @@ Stepper::Stepper(const plan::Plan& plan, ModelRuntime& runtime, const data::Mixt
       control_(control),
       loader_(dataset, plan.seed, plan.sequence_length, plan.mask_documents),
       actions_(plan::training_list(plan)),
-      parameter_ranges_(parameter_ranges_of(runtime.local())),
+      weight_update_(runtime.context(), runtime.storage(), plan.optimizer),
       auxiliary_losses_(model::auxiliary_losses(plan.spec)),
       sums_(runtime.context(), first_auxiliary + static_cast<int>(auxiliary_losses_.size())),
       targets_vary_(dataset.masks_targets()),
@@ -213,18 +199,11 @@ void Stepper::adjust_loss_scale(Decision& decision) {
 }
 
 void Stepper::take_optimizer_step(double lr, double grad_scale) {
-  parallel::ModelStorage& storage = runtime_.storage();
   const kernels::OptimizerStep step{.settings = plan_.optimizer,
                                     .lr = lr,
                                     .step = state_.step + 1 - state_.skipped_steps,
                                     .grad_scale = grad_scale};
-  for (int group = 0; group < storage.num_groups(); ++group) {
-    if (!runtime_.local().group(group).has_state) continue;
-    optim::update(runtime_.context(), step, parameter_ranges_[static_cast<std::size_t>(group)],
-                  storage.group_masters(group), storage.group_gradient(group), storage.group_states(group),
-                  storage.precision().has_masters() ? storage.group_weights(group) : Tensor());
-  }
-  storage.weights().mark_updated();
+  weight_update_.run(step, plan_.schedule.lr);
 }
 
 }  // namespace dt::train

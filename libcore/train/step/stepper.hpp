@@ -16,6 +16,7 @@
 #include "plan/plan.hpp"
 #include "train/step/decision.hpp"
 #include "train/step/model_runtime.hpp"
+#include "train/step/weight_update.hpp"
 
 namespace dt::train {
 
@@ -76,7 +77,7 @@ class Stepper {
   comm::Communicator& control_;  // has all ranks
   data::Loader loader_;
   parallel::ActionList actions_;
-  std::vector<std::vector<optim::ParameterRange>> parameter_ranges_;  // ranges of each group
+  WeightUpdate weight_update_;
   optim::LossScale loss_scale_;
   std::vector<model::AuxiliaryLoss> auxiliary_losses_;  // the model's
   parallel::DeviceSums sums_;                           // sums of Sum, then of auxiliary_losses_

@@ -26,17 +26,20 @@ goes_on lion lion_m 'lion {"weight_decay":0.1,"beta1":0.9,"beta2":0.99}' --optim
 goes_on sgd sgd_m 'sgd {"weight_decay":0.0,"momentum":0.9,"nesterov":false}' --optimizer sgd --lr 0.1
 goes_on nesterov sgd_m 'sgd {"weight_decay":0.01,"momentum":0.8,"nesterov":true}' --optimizer sgd --lr 0.1 --momentum 0.8 --nesterov \
   --weight-decay 0.01
+goes_on muon "adam_m adam_v muon_m" \
+  'muon {"weight_decay":0.1,"beta1":0.9,"beta2":0.95,"adam_eps":1e-08,"momentum":0.95,"adam_lr":0.001}' \
+  --optimizer muon --lr 2e-3 --adam-lr 1e-3
 goes_on plain "" 'sgd {"weight_decay":0.0,"momentum":0.0,"nesterov":false}' --optimizer sgd --lr 0.1 --momentum 0
 
 # Each learns, and no two alike.
-for run in adamw lion sgd nesterov plain; do
+for run in adamw lion sgd nesterov muon plain; do
   losses "$run" | awk -v run="$run" 'NR == 1 { first = $NF } { last = $NF } END { if (!(last < first)) { print run, first, last; exit 1 } }' ||
     fail "$run learns nothing"
 done
-expect_equal "$(for run in adamw lion sgd nesterov plain; do losses "$run" | tail -n 1; done | sort -u | wc -l)" 5 "different losses"
+expect_equal "$(for run in adamw lion sgd nesterov muon plain; do losses "$run" | tail -n 1; done | sort -u | wc -l)" 6 "different losses"
 
 # Any layout: equal bits where that is promised.
-for options in "--optimizer lion --lr 1e-4" "--optimizer sgd --lr 0.1 --nesterov" "--optimizer sgd --lr 0.1 --momentum 0"; do
+for options in "--optimizer lion --lr 1e-4" "--optimizer muon --lr 2e-3" "--optimizer sgd --lr 0.1 --nesterov" "--optimizer sgd --lr 0.1 --momentum 0"; do
   # shellcheck disable=SC2086 # words
   expect_exit 0 compare threads=4 "dp=1; pp=2,dp=1; dp=2; dp=4,zero=1; dp=4,zero=2; dp=4,zero=3; pp=2,dp=2,zero=1" --micro-batch 1 \
     --global-batch 4 --steps 6 --json $options
@@ -53,6 +56,21 @@ train whole --optimizer lion --lr 1e-4 --grad-lanes 2 --schedule constant --step
 train moved --optimizer lion --lr 1e-4 --grad-lanes 2 --schedule constant --steps 4 >/dev/null || fail "one rank, half"
 expect_exit 0 dt-train --run moved --threads 1 --peak-flops 1e9 --steps 8 --comm threads=2 --zero 1
 expect_same_model whole moved
+train whole_muon --optimizer muon --lr 2e-3 --grad-lanes 2 --schedule constant --steps 8 >/dev/null || fail "Muon on one rank"
+train moved_muon --optimizer muon --lr 2e-3 --grad-lanes 2 --schedule constant --steps 4 >/dev/null || fail "Muon on one rank, half"
+expect_exit 0 dt-train --run moved_muon --threads 1 --peak-flops 1e9 --steps 6 --comm threads=2 --zero 1
+expect_exit 0 dt-train --run moved_muon --threads 1 --peak-flops 1e9 --steps 8
+expect_same_model whole_muon moved_muon
+expect_match "$(dt-checkpoint latest whole_muon)/manifest.json" '"matrices": ?"weights whole'
+
+# A kind of state that some parameters have: resharded, compared, exported.
+expect_exit 0 dt-checkpoint reshard "$(dt-checkpoint latest whole_muon)" resharded --layout dp=3,zero=1
+expect_exit 0 dt-checkpoint diff "$(dt-checkpoint latest whole_muon)" resharded
+expect_exit 0 dt-checkpoint verify resharded
+expect_exit 0 dt-merge --quiet "$(dt-checkpoint latest whole_muon)" --out muon.hf --format hf --with-optimizer
+grep -q '"muon_m.model.layers.0.mlp.up_proj.weight"' muon.hf/optimizer.safetensors || fail "no momentum of matrices"
+grep -q '"adam_v.model.layers.0.mlp.up_proj.weight"' muon.hf/optimizer.safetensors && fail "moments of matrices"
+expect_exit 0 dt-merge --quiet "$(dt-checkpoint latest whole_muon)" --out muon.h5 --with-optimizer
 
 # State goes along where that is asked, and is refused where there is none.
 expect_exit 0 dt-merge --quiet "$(dt-checkpoint latest lion)" --out lion.hf --format hf --with-optimizer
@@ -78,14 +96,16 @@ unused() {
   expect_exit 2 dt-train --model llama-tiny --data nowhere --run unused --steps 1 "$@"
   expect_match stderr "error: $what$"
 }
-unused "--momentum needs --optimizer sgd" --momentum 0.5
+unused "--momentum needs --optimizer sgd or muon" --momentum 0.5
 unused "--nesterov needs --optimizer sgd" --nesterov --optimizer lion
-unused "--adam-eps needs --optimizer adamw" --adam-eps 1e-6 --optimizer lion
-unused "--beta1 needs --optimizer adamw or lion" --beta1 0.8 --optimizer sgd
+unused "--adam-eps needs --optimizer adamw or muon" --adam-eps 1e-6 --optimizer lion
+unused "--adam-lr needs --optimizer muon" --adam-lr 0.1
+unused "--beta1 needs --optimizer adamw or lion or muon" --beta1 0.8 --optimizer sgd
 unused "--nesterov needs a --momentum above 0" --nesterov --optimizer sgd --momentum 0
+unused "--optimizer muon needs a --momentum above 0" --optimizer muon --momentum 0
 unused "--momentum 1 must be below 1" --optimizer sgd --momentum 1
 expect_exit 2 dt-train --model llama-tiny --data nowhere --run unused --steps 1 --optimizer adan
-expect_match stderr "--optimizer.*adamw, sgd.* lion"
+expect_match stderr "--optimizer.*adamw, sgd, lion.* muon"
 expect_absent unused
 dt-train --help-all | tr -s '[:space:]' ' ' >help
 expect_match help 'default: 0.95; lion: 0.99'
@@ -98,3 +118,9 @@ for pair in adamw:8 lion:4 sgd:4 "sgd --momentum 0:0"; do
   expect_equal "$(($(json_value stdout optimizer_bytes) / parameters))" "${pair#*:}" "bytes of state, ${pair%:*}"
   expect_equal "$(json_value stdout checkpoint_bytes)" $(((4 + ${pair#*:}) * parameters)) "bytes of a checkpoint, ${pair%:*}"
 done
+
+# Muon has 4 bytes for an element of blocks' matrices and 8 for others; padding is in the estimate alone.
+expect_exit 0 dt-train --model llama-tiny --steps 1 --dry-run --ranks 1 --optimizer muon --json
+state=$(($(json_value stdout checkpoint_bytes) - 4 * parameters))
+((4 * parameters < state && state < 8 * parameters)) || fail "$state bytes of Muon's state in a checkpoint of $parameters parameters"
+((state <= $(json_value stdout optimizer_bytes) && $(json_value stdout optimizer_bytes) < state + 4096)) || fail "bytes of Muon's state"

@@ -1,0 +1,64 @@
+#pragma once
+// The update of whole matrices by Muon, whose work the ranks of a stage divide.
+
+#include <cstddef>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "optim/optimizer.hpp"
+#include "parallel/state/matrix_plan.hpp"
+#include "parallel/state/model_storage.hpp"
+#include "tensor/context.hpp"
+
+namespace dt::train {
+
+/// Updates a storage's matrices of blocks. Each rank updates the momentum of the elements that it holds. The
+/// owner of a matrix gathers its direction, makes it orthogonal and sends each rank its elements, by which
+/// that rank changes its weights. Numerics: from equal gradients the same bits in any layout, since an owner
+/// has the whole matrix, and nothing else depends on more than one element.
+class MatrixUpdate {
+ public:
+  /// Both references must outlive the object. The storage has the state of optim::OptimizerKind::muon.
+  /// Errors: internal, there are several ranks in the stage and Groups::stage() is absent.
+  MatrixUpdate(const Context& context, parallel::ModelStorage& storage);
+
+  /// Makes one update of all matrices. Gradients must be complete.
+  /// Collective: the ranks of the stage.
+  void run(const kernels::OptimizerStep& step);
+
+  const parallel::MatrixPlan& plan() const { return plan_; }
+
+ private:
+  /// What this rank holds of a matrix: first its direction, then its update.
+  struct Share {
+    const parallel::PlannedMatrix* matrix = nullptr;
+    Piece piece;
+    Tensor direction;  // absent if no rank needs it
+  };
+  /// Works whose buffers are in use until wait() returns.
+  class Transfers;
+
+  void run_round(const kernels::OptimizerStep& step, const std::vector<parallel::PlannedMatrix>& round);
+  std::vector<Share> update_momenta(const kernels::OptimizerStep& step,
+                                    const std::vector<parallel::PlannedMatrix>& round);
+  /// Returns the whole direction of the matrix that this rank owns, or an absent tensor if it owns none.
+  Tensor gather_direction(const std::vector<Share>& shares,
+                          const std::vector<parallel::PlannedMatrix>& round) const;
+  /// Returns the elements of the update that a piece holds: a view, or a copy if they are not consecutive.
+  Tensor elements_for(const Piece& held, const parallel::PlannedMatrix& matrix,
+                      const Tensor& update_RC) const;
+  void send_update(const parallel::PlannedMatrix& matrix, const Tensor& update_RC,
+                   Transfers& transfers) const;
+  void apply(const kernels::OptimizerStep& step, const Share& share, const Tensor& update) const;
+  void receive_updates(const kernels::OptimizerStep& step, const std::vector<Share>& shares) const;
+  /// Returns the elements of the share, in flat storage that has the parameter's owned piece at `offset`.
+  Tensor elements_of(const Share& share, const Tensor& flat, std::int64_t offset) const;
+  Tensor allocate(const Shape& shape) const;
+
+  const Context& context_;
+  parallel::ModelStorage& storage_;
+  parallel::MatrixPlan plan_;
+  std::size_t momentum_kind_;
+};
+
+}  // namespace dt::train

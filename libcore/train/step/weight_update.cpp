@@ -1,0 +1,61 @@
+#include "train/step/weight_update.hpp"
+
+#include "optim/muon.hpp"
+
+namespace dt::train {
+
+namespace {
+
+using kernels::ParameterScope;
+
+/// Returns the parameter ranges of this rank's shard of each group, of parameters in a scope. `kinds` are the
+/// kinds of their state, which lie alike.
+std::vector<std::vector<optim::ParameterRange>> parameter_ranges_of(const parallel::ModelStorage& storage,
+                                                                    ParameterScope scope,
+                                                                    const std::vector<std::size_t>& kinds) {
+  const parallel::LocalTable& local = storage.local();
+  std::vector<std::vector<optim::ParameterRange>> ranges;
+  for (const parallel::LocalGroup& group : local.groups()) {
+    std::vector<optim::ParameterRange>& list = ranges.emplace_back();
+    for (const int index : group.params) {
+      const parallel::LocalParam& param = local.param(index);
+      if (param.owned_piece.numel() == 0 || !model::is_in_scope(local.table(), param.param, scope)) continue;
+      const std::int64_t shift =
+          kinds.empty() ? 0 : storage.state_layout(kinds.front()).offset(param) - param.owned_offset;
+      optim::append_range(list,
+                          {param.owned_offset, param.owned_piece.numel(), local.spec(param).decays, shift});
+    }
+  }
+  return ranges;
+}
+
+}  // namespace
+
+WeightUpdate::WeightUpdate(const Context& context, parallel::ModelStorage& storage,
+                           const optim::OptimizerSettings& settings)
+    : context_(context), storage_(storage) {
+  const ParameterScope scope =
+      optim::updates_matrices(settings) ? ParameterScope::others : ParameterScope::all;
+  for (std::size_t kind = 0; kind < storage.state_kinds().size(); ++kind) {
+    if (storage.state_kinds()[kind].scope == scope) kinds_.push_back(kind);
+  }
+  ranges_ = parameter_ranges_of(storage, scope, kinds_);
+  if (optim::updates_matrices(settings)) matrices_ = std::make_unique<MatrixUpdate>(context, storage);
+}
+
+void WeightUpdate::run(const kernels::OptimizerStep& step, double peak_lr) {
+  const kernels::OptimizerStep by_elements = matrices_ ? optim::step_of_others(step, peak_lr) : step;
+  for (int group = 0; group < storage_.num_groups(); ++group) {
+    if (!storage_.local().group(group).has_state) continue;
+    const std::vector<Tensor> all = storage_.group_states(group);
+    std::vector<Tensor> states;
+    for (const std::size_t kind : kinds_) states.push_back(all[kind]);
+    optim::update(context_, by_elements, ranges_[static_cast<std::size_t>(group)],
+                  storage_.group_masters(group), storage_.group_gradient(group), states,
+                  storage_.precision().has_masters() ? storage_.group_weights(group) : Tensor());
+  }
+  if (matrices_) matrices_->run(step);
+  storage_.weights().mark_updated();
+}
+
+}  // namespace dt::train

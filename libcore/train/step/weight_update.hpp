@@ -1,0 +1,32 @@
+#pragma once
+// The last action of a step: the optimizer's update of this rank's weights.
+
+#include <memory>
+#include <vector>
+
+#include "optim/optimizer.hpp"
+#include "parallel/state/model_storage.hpp"
+#include "tensor/context.hpp"
+#include "train/step/matrix_update.hpp"
+
+namespace dt::train {
+
+class WeightUpdate {
+ public:
+  /// Both references must outlive the object. The storage has the state that the optimizer keeps.
+  WeightUpdate(const Context& context, parallel::ModelStorage& storage,
+               const optim::OptimizerSettings& settings);
+
+  /// Makes one update. Gradients must be complete. `peak_lr` is the schedule's.
+  /// Collective: if the optimizer updates whole matrices, the ranks of the stage.
+  void run(const kernels::OptimizerStep& step, double peak_lr);
+
+ private:
+  const Context& context_;
+  parallel::ModelStorage& storage_;
+  std::vector<std::vector<optim::ParameterRange>> ranges_;  // of each group: what is updated by elements
+  std::vector<std::size_t> kinds_;                          // the kinds of state of these
+  std::unique_ptr<MatrixUpdate> matrices_;
+};
+
+}  // namespace dt::train
