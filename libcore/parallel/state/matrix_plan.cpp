@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
-#include <numeric>
 #include <utility>
 
 #include "base/error.hpp"
@@ -57,18 +56,14 @@ MatrixPlan::MatrixPlan(const LocalTable& local) {
       pieces.push_back(is_matrix(table, param) ? param.piece_within(owned) : Piece());
     }
   }
-  std::vector<PlannedMatrix> matrices = find_matrices(local);
-  const std::vector<int> near = assign(matrices, true), even = assign(matrices, false);
-  const std::vector<int>& owners = busiest(matrices, near) <= busiest(matrices, even) ? near : even;
-  std::vector<std::size_t> num_owned(owned_pieces_.size());
-  for (std::size_t i = 0; i < matrices.size(); ++i) {
-    matrices[i].owner = owners[i];
-    matrices[i].sources = find_sources(matrices[i]);
-    const std::size_t round = num_owned[to_index(owners[i])]++;
-    if (rounds_.size() <= round) rounds_.resize(round + 1);
-    rounds_[round].push_back(std::move(matrices[i]));
+  const std::vector<PlannedMatrix> matrices = find_matrices(local);
+  const auto num_matrices = static_cast<int>(matrices.size());
+  std::vector<double> load(owned_pieces_.size());
+  for (int first = 0; first < num_matrices; first += num_ranks()) {
+    const auto begin = matrices.begin() + first;
+    rounds_.emplace_back(begin, begin + std::min(num_ranks(), num_matrices - first));
+    assign(rounds_.back(), load);
   }
-  for (std::vector<PlannedMatrix>& round : rounds_) std::ranges::sort(round, {}, &PlannedMatrix::owner);
 }
 
 /// Returns the matrices without owners, those of most operations first.
@@ -98,40 +93,24 @@ std::vector<PlannedMatrix> MatrixPlan::find_matrices(const LocalTable& local) co
   return matrices;
 }
 
-/// Gives each matrix to the rank that has least to do. With `prefers_holders` it goes to the rank that holds
-/// most of it, unless that rank would have over a tenth more to do than the mean.
-/// Source: Graham 1969, "Bounds on multiprocessing timing anomalies" (longest processing time first).
-std::vector<int> MatrixPlan::assign(const std::vector<PlannedMatrix>& matrices, bool prefers_holders) const {
-  double total = 0;
-  for (const PlannedMatrix& matrix : matrices) total += matrix.flops();
-  const double limit = 1.1 * total / num_ranks();
-  std::vector<double> load(owned_pieces_.size());
-  std::vector<int> owners;
-  for (const PlannedMatrix& matrix : matrices) {
+/// Gives each matrix of a round to a rank: of those that have none yet, to the one that holds most of it, and
+/// of these to the one that has had least to do.
+void MatrixPlan::assign(std::vector<PlannedMatrix>& round, std::vector<double>& load) const {
+  std::vector<bool> has_one(owned_pieces_.size());
+  for (PlannedMatrix& matrix : round) {
     int owner = -1;
-    std::int64_t most = 0;
-    const auto is_idler = [&](int a, int b) { return b < 0 || load[to_index(a)] < load[to_index(b)]; };
-    for (int rank = 0; prefers_holders && rank < num_ranks(); ++rank) {
-      if (load[to_index(rank)] + matrix.flops() > limit) continue;
-      const std::int64_t held = held_by(matrix, rank).numel();
-      if (held < most || (held == most && !is_idler(rank, owner))) continue;
-      owner = rank, most = held;
+    std::pair<std::int64_t, double> best;
+    for (int rank = 0; rank < num_ranks(); ++rank) {
+      if (has_one[to_index(rank)]) continue;
+      const std::pair<std::int64_t, double> merit{held_by(matrix, rank).numel(), -load[to_index(rank)]};
+      if (owner < 0 || merit > best) owner = rank, best = merit;
     }
-    if (owner < 0) {
-      for (int rank = 0; rank < num_ranks(); ++rank) owner = is_idler(rank, owner) ? rank : owner;
-    }
+    has_one[to_index(owner)] = true;
     load[to_index(owner)] += matrix.flops();
-    owners.push_back(owner);
+    matrix.owner = owner;
+    matrix.sources = find_sources(matrix);
   }
-  return owners;
-}
-
-/// Returns the operations of the rank that has most to do. A tenth above the mean counts as the mean.
-double MatrixPlan::busiest(const std::vector<PlannedMatrix>& matrices, const std::vector<int>& owners) const {
-  std::vector<double> load(owned_pieces_.size());
-  for (std::size_t i = 0; i < matrices.size(); ++i) load[to_index(owners[i])] += matrices[i].flops();
-  const double mean = std::accumulate(load.begin(), load.end(), 0.0) / num_ranks();
-  return std::max(*std::ranges::max_element(load), 1.1 * mean);
+  std::ranges::sort(round, {}, &PlannedMatrix::owner);
 }
 
 Piece MatrixPlan::held_by(const PlannedMatrix& matrix, int rank) const {
@@ -170,21 +149,19 @@ std::vector<MatrixPart> MatrixPlan::find_sources(const PlannedMatrix& matrix) co
   return sources;
 }
 
-double MatrixPlan::flops_of(int rank) const {
+double MatrixPlan::busiest_flops() const {
   double flops = 0;
-  for (const std::vector<PlannedMatrix>& round : rounds_) {
-    for (const PlannedMatrix& matrix : round) flops += matrix.owner == rank ? matrix.flops() : 0;
-  }
+  for (const std::vector<PlannedMatrix>& round : rounds_)
+    flops += std::ranges::max_element(round, {}, &PlannedMatrix::flops)->flops();
   return flops;
 }
 
 double MatrixPlan::imbalance() const {
-  double most = 0, total = 0;
-  for (int rank = 0; rank < num_ranks(); ++rank) {
-    most = std::max(most, flops_of(rank));
-    total += flops_of(rank);
+  double total = 0;
+  for (const std::vector<PlannedMatrix>& round : rounds_) {
+    for (const PlannedMatrix& matrix : round) total += matrix.flops();
   }
-  return total == 0 ? 1 : most * num_ranks() / total;
+  return total == 0 ? 1 : busiest_flops() * num_ranks() / total;
 }
 
 std::int64_t MatrixPlan::sent_elements() const {

@@ -41,16 +41,17 @@ class MatrixPlan {
 
   int rank() const { return rank_; }
   int num_ranks() const { return static_cast<int>(owned_pieces_.size()); }
-  /// Returns the matrices by rounds. In a round each rank owns at most one, in the order of owners.
+  /// Returns the matrices by rounds, those of most operations first. In a round each rank owns at most one,
+  /// in the order of owners. So ranks that wait for each other in each round have about as much to do.
   const std::vector<std::vector<PlannedMatrix>>& rounds() const { return rounds_; }
 
   /// Returns the elements of a matrix whose state a rank holds: consecutive ones of its shard of the
   /// parameter. May be empty.
   Piece held_by(const PlannedMatrix& matrix, int rank) const;
 
-  /// Returns a rank's operations in a step.
-  double flops_of(int rank) const;
-  /// Returns the operations of the busiest owner ÷ the mean over ranks; 1 if there are no matrices.
+  /// Returns the operations of the busiest owner of each round, summed.
+  double busiest_flops() const;
+  /// Returns busiest_flops() ÷ the mean operations of a rank; 1 if there are no matrices.
   double imbalance() const;
   /// Returns the elements that this rank sends in a step.
   std::int64_t sent_elements() const;
@@ -62,8 +63,7 @@ class MatrixPlan {
  private:
   std::vector<MatrixPart> find_sources(const PlannedMatrix& matrix) const;
   std::vector<PlannedMatrix> find_matrices(const LocalTable& local) const;
-  std::vector<int> assign(const std::vector<PlannedMatrix>& matrices, bool prefers_holders) const;
-  double busiest(const std::vector<PlannedMatrix>& matrices, const std::vector<int>& owners) const;
+  void assign(std::vector<PlannedMatrix>& round, std::vector<double>& load) const;
 
   int rank_ = 0;
   std::vector<std::vector<Piece>> owned_pieces_;  // by rank, then by parameter

@@ -197,8 +197,7 @@ class PlanCommVolume {
     const parallel::MatrixPlan matrices(local_);
     volume_.update_bytes =
         static_cast<std::int64_t>(storage_bytes(plan.precision.master(), matrices.sent_elements()));
-    for (int rank = 0; rank < matrices.num_ranks(); ++rank)
-      update_flops_ = std::max(update_flops_, matrices.flops_of(rank));
+    update_flops_ = matrices.busiest_flops();
   }
   const CommVolume& operator*() const { return volume_; }
   const CommVolume* operator->() const { return &volume_; }
