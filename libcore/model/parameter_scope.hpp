@@ -1,5 +1,5 @@
 #pragma once
-// Which parameters of a model an optimizer treats alike.
+// Says which parameters of a model an optimizer treats alike.
 
 #include "kernels/state_kind.hpp"
 #include "model/parameter_table.hpp"

@@ -14,7 +14,7 @@ namespace dt::optim {
 /// Returns whether the optimizer updates whole matrices, by the functions below.
 bool updates_matrices(const OptimizerSettings& settings);
 
-/// What counts as one matrix, as manifests record it. Another answer gives other updates.
+/// The definition of a matrix, as manifests record it. Another one gives other updates.
 inline constexpr const char* matrix_definition = "weights whole, q, k, v and experts apart";
 
 /// Returns the step of the parameters that Muon leaves to AdamW. `peak_lr` is the schedule's.

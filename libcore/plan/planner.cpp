@@ -206,6 +206,8 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Mixt
   plan.schedule = make_schedule(s, plan);
   plan.optimizer = optim::resolve(s.optimizer);
   plan.optimizer.adam_lr *= learning_rate_scale(s, plan);
+  if (plan.optimizer.adam_lr > 0 && plan.schedule.lr == 0)
+    throw usage_error("--adam-lr follows the schedule of --lr, which must be above 0");
   if (optim::updates_matrices(plan.optimizer) && plan.device != Device::host())
     throw usage_error("--optimizer {} has no kernels for GPUs: it cannot be combined with --device cuda",
                       name_of(plan.optimizer.kind));

@@ -49,7 +49,7 @@ void check_exchange(const model::ParameterTable& table, const model::Layout& lay
   }
   CHECK(first.busiest_flops() * first.num_ranks() == Approx(flops * first.imbalance()));
   CHECK(first.imbalance() >= 1);
-  const MatrixPlan last = plan_of(table, layout, layout.size() / layout.pp - 1);  // of the same stage
+  const MatrixPlan last = plan_of(table, layout, layout.size() / layout.pp - 1);  // a rank of the same stage
   REQUIRE(last.rounds().size() == first.rounds().size());
   CHECK(last.rank() == last.num_ranks() - 1);
   for (std::size_t round = 0; round < first.rounds().size(); ++round)

@@ -27,7 +27,7 @@ using State = std::map<std::string, std::vector<float>>;
 
 struct Outcome {
   State state;
-  std::size_t state_bytes = 0;            // of all kinds, on all ranks that own elements
+  std::size_t state_bytes = 0;            // sum over kinds and ranks
   std::size_t scratch = 0, estimate = 0;  // the most of any rank
   std::mutex mutex;
 };

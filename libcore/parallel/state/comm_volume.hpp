@@ -58,7 +58,7 @@ struct CommVolume {
   std::int64_t rows = 0;                // rows of a micro-batch
   std::int64_t hidden = 0;              // features of each row
   std::int64_t key_value_features = 0;  // features that go around context-parallel ranks
-  std::int64_t update_bytes = 0;        // what this rank sends so that whole matrices are updated
+  std::int64_t update_bytes = 0;        // sent by this rank so that whole matrices are updated
   bool trains = true;
   BlockExchanges block{};
 

@@ -278,7 +278,7 @@ Forecast forecast_step(const Plan& asked, const std::vector<parallel::UnitCost>&
   const Plan plan = busiest_rank_plan(asked, 0);
   Forecast forecast{pipeline_of(plan), training_lists(plan), {}, {}};
   std::vector<SentByAction> sent;
-  std::vector<double> update_s;  // of whole matrices
+  std::vector<double> update_s;  // to update whole matrices
   for_stages(plan, forecast.lists,
              [&](const Plan& of_stage, const PlanCommVolume& volume, const ActionList& list) {
                const std::vector<std::int64_t> bytes = volume->bytes_of(list);

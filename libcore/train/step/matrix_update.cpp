@@ -70,18 +70,18 @@ void MatrixUpdate::run(const kernels::OptimizerStep& step) {
 
 void MatrixUpdate::run_round(const kernels::OptimizerStep& step, const std::vector<PlannedMatrix>& round) {
   const Arena::Scope scope(context_.scratch());
-  const std::vector<Share> shares = update_momenta(step, round);
-  const Tensor direction_RC = gather_direction(shares, round);
+  const std::vector<HeldPart> parts = update_momenta(step, round);
+  const Tensor direction_RC = gather_direction(parts, round);
   Transfers sends(storage_.ranks());
   if (direction_RC) {
     const auto own = std::ranges::find(round, plan_.rank(), &PlannedMatrix::owner);
     const Tensor update_RC = allocate(direction_RC.shape());
     kernels::newton_schulz(context_, direction_RC, update_RC);
     send_update(*own, update_RC, sends);
-    const auto share = std::ranges::find(shares, &*own, &Share::matrix);
-    if (share != shares.end()) apply(step, *share, elements_for(share->piece, *own, update_RC));
+    const auto part = std::ranges::find(parts, &*own, &HeldPart::matrix);
+    if (part != parts.end()) apply(step, *part, elements_for(part->piece, *own, update_RC));
   }
-  receive_updates(step, shares);
+  receive_updates(step, parts);
   sends.wait();
 }
 
@@ -89,48 +89,48 @@ Tensor MatrixUpdate::allocate(const Shape& shape) const {
   return context_.scratch().allocate(storage_.precision().master(), shape);
 }
 
-Tensor MatrixUpdate::elements_of(const Share& share, const Tensor& flat, std::int64_t offset) const {
-  const parallel::LocalParam& param = storage_.local().param(share.matrix->param);
-  return flat.flat(offset + share.piece.begin - param.owned_piece.begin, share.piece.numel());
+Tensor MatrixUpdate::elements_of(const HeldPart& part, const Tensor& flat, std::int64_t offset) const {
+  const parallel::LocalParam& param = storage_.local().param(part.matrix->param);
+  return flat.flat(offset + part.piece.begin - param.owned_piece.begin, part.piece.numel());
 }
 
 /// Keeps the directions that this rank's matrix or another owner needs.
-std::vector<MatrixUpdate::Share> MatrixUpdate::update_momenta(const kernels::OptimizerStep& step,
-                                                              const std::vector<PlannedMatrix>& round) {
-  std::vector<Share> shares;
+std::vector<MatrixUpdate::HeldPart> MatrixUpdate::update_momenta(const kernels::OptimizerStep& step,
+                                                                 const std::vector<PlannedMatrix>& round) {
+  std::vector<HeldPart> parts;
   for (const PlannedMatrix& matrix : round) {
-    Share share{&matrix, plan_.held_by(matrix, plan_.rank()), {}};
-    if (share.piece.numel() == 0) continue;
+    HeldPart part{&matrix, plan_.held_by(matrix, plan_.rank()), {}};
+    if (part.piece.numel() == 0) continue;
     const bool is_source = std::ranges::count(matrix.sources, plan_.rank(), &MatrixPart::rank) > 0;
-    if (is_source) share.direction = allocate({share.piece.numel()});
+    if (is_source) part.direction = allocate({part.piece.numel()});
     const parallel::LocalParam& param = storage_.local().param(matrix.param);
     const Arena::Scope scope(context_.scratch());
     optim::update_momentum(context_, step,
-                           elements_of(share, storage_.group_gradient(param.group), param.owned_offset),
-                           elements_of(share, storage_.param_state(param, momentum_kind_), 0),
-                           is_source ? share.direction : allocate({share.piece.numel()}));
-    shares.push_back(std::move(share));
+                           elements_of(part, storage_.group_gradient(param.group), param.owned_offset),
+                           elements_of(part, storage_.param_state(param, momentum_kind_), 0),
+                           is_source ? part.direction : allocate({part.piece.numel()}));
+    parts.push_back(std::move(part));
   }
-  return shares;
+  return parts;
 }
 
-Tensor MatrixUpdate::gather_direction(const std::vector<Share>& shares,
+Tensor MatrixUpdate::gather_direction(const std::vector<HeldPart>& parts,
                                       const std::vector<PlannedMatrix>& round) const {
   const auto own = std::ranges::find(round, plan_.rank(), &PlannedMatrix::owner);
-  const auto share_of_own =
-      own == round.end() ? shares.end() : std::ranges::find(shares, &*own, &Share::matrix);
-  const bool is_whole_here = share_of_own != shares.end() && share_of_own->piece == own->piece;
+  const auto part_of_own =
+      own == round.end() ? parts.end() : std::ranges::find(parts, &*own, &HeldPart::matrix);
+  const bool is_whole_here = part_of_own != parts.end() && part_of_own->piece == own->piece;
   Tensor whole_RC;
   if (is_whole_here)
-    whole_RC = share_of_own->direction.reshaped({own->rows, own->columns});
+    whole_RC = part_of_own->direction.reshaped({own->rows, own->columns});
   else if (own != round.end())
     whole_RC = allocate({own->rows, own->columns});
   const Arena::Scope scope(context_.scratch());
   std::vector<std::pair<Piece, Tensor>> arrivals;
   Transfers transfers(storage_.ranks());
   const auto held_direction = [&](const PlannedMatrix& matrix, const Piece& piece) {
-    const auto share = std::ranges::find(shares, &matrix, &Share::matrix);
-    return share->direction.flat(piece.begin - share->piece.begin, piece.numel());
+    const auto part = std::ranges::find(parts, &matrix, &HeldPart::matrix);
+    return part->direction.flat(piece.begin - part->piece.begin, piece.numel());
   };
   for (const PlannedMatrix& matrix : round) {
     for (const auto& [rank, piece] : matrix.sources) {
@@ -177,12 +177,12 @@ Tensor MatrixUpdate::elements_for(const Piece& held, const PlannedMatrix& matrix
 
 /// Receives and applies the updates of other owners, of a bounded number of elements at a time.
 void MatrixUpdate::receive_updates(const kernels::OptimizerStep& step,
-                                   const std::vector<Share>& shares) const {
-  for (auto next = shares.begin(); next != shares.end();) {
+                                   const std::vector<HeldPart>& parts) const {
+  for (auto next = parts.begin(); next != parts.end();) {
     const Arena::Scope scope(context_.scratch());
     Transfers transfers(storage_.ranks());
-    std::vector<std::pair<const Share*, Tensor>> arriving;
-    for (std::int64_t elements = 0; next != shares.end(); ++next) {
+    std::vector<std::pair<const HeldPart*, Tensor>> arriving;
+    for (std::int64_t elements = 0; next != parts.end(); ++next) {
       if (next->matrix->owner == plan_.rank()) continue;
       if (elements > 0 && elements + next->piece.numel() > parallel::MatrixPlan::most_arriving_elements)
         break;
@@ -191,15 +191,16 @@ void MatrixUpdate::receive_updates(const kernels::OptimizerStep& step,
       transfers.receive(next->matrix->owner, arriving.back().second);
     }
     transfers.wait();
-    for (const auto& [share, update] : arriving) apply(step, *share, update);
+    for (const auto& [part, update] : arriving) apply(step, *part, update);
   }
 }
 
-void MatrixUpdate::apply(const kernels::OptimizerStep& step, const Share& share, const Tensor& update) const {
-  const parallel::LocalParam& param = storage_.local().param(share.matrix->param);
-  const auto elements = [&](const Tensor& shard) { return elements_of(share, shard, param.owned_offset); };
+void MatrixUpdate::apply(const kernels::OptimizerStep& step, const HeldPart& part,
+                         const Tensor& update) const {
+  const parallel::LocalParam& param = storage_.local().param(part.matrix->param);
+  const auto elements = [&](const Tensor& shard) { return elements_of(part, shard, param.owned_offset); };
   optim::apply_direction(
-      context_, step, share.matrix->rows, share.matrix->columns, update,
+      context_, step, part.matrix->rows, part.matrix->columns, update,
       elements(storage_.group_masters(param.group)),
       storage_.precision().has_masters() ? elements(storage_.group_weights(param.group)) : Tensor());
 }

@@ -29,30 +29,30 @@ class MatrixUpdate {
   const parallel::MatrixPlan& plan() const { return plan_; }
 
  private:
-  /// What this rank holds of a matrix: first its direction, then its update.
-  struct Share {
+  /// The elements of a matrix that this rank holds.
+  struct HeldPart {
     const parallel::PlannedMatrix* matrix = nullptr;
     Piece piece;
-    Tensor direction;  // absent if no rank needs it
+    Tensor direction;  // absent if no owner needs it from this rank
   };
   /// Works whose buffers are in use until wait() returns.
   class Transfers;
 
   void run_round(const kernels::OptimizerStep& step, const std::vector<parallel::PlannedMatrix>& round);
-  std::vector<Share> update_momenta(const kernels::OptimizerStep& step,
-                                    const std::vector<parallel::PlannedMatrix>& round);
+  std::vector<HeldPart> update_momenta(const kernels::OptimizerStep& step,
+                                       const std::vector<parallel::PlannedMatrix>& round);
   /// Returns the whole direction of the matrix that this rank owns, or an absent tensor if it owns none.
-  Tensor gather_direction(const std::vector<Share>& shares,
+  Tensor gather_direction(const std::vector<HeldPart>& parts,
                           const std::vector<parallel::PlannedMatrix>& round) const;
   /// Returns the elements of the update that a piece holds: a view, or a copy if they are not consecutive.
   Tensor elements_for(const Piece& held, const parallel::PlannedMatrix& matrix,
                       const Tensor& update_RC) const;
   void send_update(const parallel::PlannedMatrix& matrix, const Tensor& update_RC,
                    Transfers& transfers) const;
-  void apply(const kernels::OptimizerStep& step, const Share& share, const Tensor& update) const;
-  void receive_updates(const kernels::OptimizerStep& step, const std::vector<Share>& shares) const;
-  /// Returns the elements of the share, in flat storage that has the parameter's owned piece at `offset`.
-  Tensor elements_of(const Share& share, const Tensor& flat, std::int64_t offset) const;
+  void apply(const kernels::OptimizerStep& step, const HeldPart& part, const Tensor& update) const;
+  void receive_updates(const kernels::OptimizerStep& step, const std::vector<HeldPart>& parts) const;
+  /// Returns the elements of the part, in flat storage that has the parameter's owned piece at `offset`.
+  Tensor elements_of(const HeldPart& part, const Tensor& flat, std::int64_t offset) const;
   Tensor allocate(const Shape& shape) const;
 
   const Context& context_;

@@ -24,8 +24,9 @@ class WeightUpdate {
  private:
   const Context& context_;
   parallel::ModelStorage& storage_;
-  std::vector<std::vector<optim::ParameterRange>> ranges_;  // of each group: what is updated by elements
-  std::vector<std::size_t> kinds_;                          // the kinds of state of these
+  std::vector<std::vector<optim::ParameterRange>>
+      ranges_;                      // by group: parameters that are updated by elements
+  std::vector<std::size_t> kinds_;  // the kinds of state of these
   std::unique_ptr<MatrixUpdate> matrices_;
 };
 
