@@ -84,6 +84,27 @@ TEST_CASE("tensor-parallel ranks are of one stage and data-parallel place; some 
   CHECK(made == 0);
 }
 
+TEST_CASE("a stage's group has all ranks of the stage in their order, and is made on request") {
+  std::vector<std::vector<int>> stages(8);
+  const int failed = comm::run_threads(8, [&](comm::Communicator& world) {
+    const model::Layout layout{.pp = 2, .dp = 2, .tp = 2};
+    Groups groups(layout, world);
+    const bool is_absent = groups.stage() == nullptr;
+    groups.make_stage(layout);
+    stages[static_cast<std::size_t>(world.rank())] = members(groups.stage());
+    return is_absent ? 0 : 1;
+  });
+  CHECK(failed == 0);
+  CHECK(stages == std::vector<std::vector<int>>{{0, 1, 2, 3},
+                                                {0, 1, 2, 3},
+                                                {0, 1, 2, 3},
+                                                {0, 1, 2, 3},
+                                                {4, 5, 6, 7},
+                                                {4, 5, 6, 7},
+                                                {4, 5, 6, 7},
+                                                {4, 5, 6, 7}});
+}
+
 TEST_CASE("ranks that divide sequences are slowest among those that sum gradients") {
   const std::vector<Members> all = all_members({.dp = 2, .tp = 2, .cp = 2});
   CHECK(all[1] == Members{{1, 5, 3, 7}, {}, {1, 5, 3, 7}});
