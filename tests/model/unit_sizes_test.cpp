@@ -96,7 +96,7 @@ TEST_CASE("the form of a block decides what it saves and hands over") {
   // scaled outputs, an input that is not normalized, gradients of outputs gathered over ranks.
   struct Expected {
     std::int64_t x1, inputs, outputs, scaled, unnormalised, gathered;
-    std::int64_t statistics;  // elements of norms and their gradients
+    std::int64_t statistics;  // including the gradients of norms
   };
   const std::int64_t rms = R + C, with_bias = 2 * (R + C), without_bias = 2 * R + C;
   const std::vector<Expected> expected{{1, 2, 2, 0, 0, 2, 4 * rms},       {1, 0, 2, 0, 1, 2, 2 * rms},

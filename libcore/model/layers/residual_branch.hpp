@@ -1,5 +1,5 @@
 #pragma once
-// The surroundings of a layer in a block: norms on its input and on its output, and the residual stream.
+// The surroundings of a layer in a block: norms on its input and its output, and the residual stream.
 // Legend: R rows, L this rank's rows where tensors are not split by features (see
 // TensorParallelOps), C hidden.
 
