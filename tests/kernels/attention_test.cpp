@@ -192,8 +192,10 @@ TEST_CASE("fast attention agrees with its reference where a window or documents 
 }
 
 TEST_CASE("odd shapes of attention on a GPU agree with their reference", "[device]") {
-  for (const AttentionShape& s :
-       {AttentionShape{1, 7, 3, 3, 5}, {2, 35, 4, 2, 9}, {2, 20, 4, 2, 9, {0.7, 1.5}}})
+  for (const AttentionShape& s : {AttentionShape{1, 7, 3, 3, 5},
+                                  {2, 35, 4, 2, 9},
+                                  {2, 20, 4, 2, 8, {0.7, 1.5}},
+                                  {1, 16, 2, 1, 8, {0.3, 0}}})
     for (const FirstKeys& first : {FirstKeys(all_keys), documents(5)})
       check_gpu_attention([&](Fixture& f) { return both_passes(f, s, 1, first, s.batch > 1); });
 }

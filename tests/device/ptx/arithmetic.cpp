@@ -61,6 +61,8 @@ constexpr auto negated = []<class T>(T a) -> T {
   else
     return -a;
 };
+/// Takes the sign from the first operand, the value from the second.
+constexpr auto with_sign_of = []<class T>(T a, T b) -> T { return std::copysign(b, a); };
 constexpr auto absolute = []<class T>(T a) -> T {
   if constexpr (std::is_integral_v<T>)
     return a < 0 ? minus(T{0}, a) : a;
@@ -261,6 +263,7 @@ void add_floats(Table& table) {
   add_unary<root, T...>(table, "sqrt.rn.");
   add_unary<negated, T...>(table, "neg.");
   add_unary<absolute, T...>(table, "abs.");
+  add_binary<with_sign_of, T...>(table, "copysign.");
   add_binary<lower, T...>(table, "min.");
   add_binary<higher, T...>(table, "max.");
 }
