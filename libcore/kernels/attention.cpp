@@ -172,32 +172,4 @@ void document_starts(const Context& context, const Tensor& bounds_N1, const Tens
   reference::document_starts(context, bounds_N1, first_R);
 }
 
-void rotary(const Context& context, const AttentionShape& shape, const Tensor& positions_R,
-            const Tensor& cos_PD2, const Tensor& sin_PD2, bool inverse, const Tensor& qkv_RE) {
-  const std::int64_t R = shape.batch * shape.sequence;
-  check_heads("rotary", shape);
-  check_tensor("rotary", "qkv_RE", qkv_RE, qkv_RE.dtype(),
-               {R, (shape.query_heads + 2 * shape.key_value_heads) * shape.head_dim});
-  check_rank("rotary", "cos_PD2", cos_PD2, 2);
-  const std::int64_t P = cos_PD2.dim(0), half = shape.head_dim / 2;
-  DT_CHECK(shape.head_dim % 2 == 0, "rotary: the head dim {} is odd", shape.head_dim);
-  check_tensor("rotary", "cos_PD2", cos_PD2, statistics_dtype(qkv_RE.dtype()), {P, half});
-  check_tensor("rotary", "sin_PD2", sin_PD2, statistics_dtype(qkv_RE.dtype()), {P, half});
-  check_tensor("rotary", "positions_R", positions_R, DType::i32, {R});
-  if (positions_R.device() == Device::host()) check_ids("rotary", positions_R, 0, P);
-  static constexpr Implementations<decltype(rotary)> implementations{
-      reference::rotary<double>, reference::rotary<float>, cpu::rotary, &GpuKernels::rotary};
-  select_kernel(implementations, context, "rotary", qkv_RE.dtype())(context, shape, positions_R, cos_PD2,
-                                                                    sin_PD2, inverse, qkv_RE);
-}
-
-void rotary_tables(const RotaryFrequencies& frequencies, const Tensor& cos_PD2, const Tensor& sin_PD2) {
-  check_rank("rotary_tables", "cos_PD2", cos_PD2, 2);
-  check_tensor("rotary_tables", "sin_PD2", sin_PD2, cos_PD2.dtype(), {cos_PD2.dim(0), cos_PD2.dim(1)});
-  // Filled once a run, in double for any dtype, so a faster kernel would gain nothing.
-  const bool is_double = cos_PD2.dtype() == DType::f64;
-  (is_double ? reference::rotary_tables<double> : reference::rotary_tables<float>)(frequencies, cos_PD2,
-                                                                                   sin_PD2);
-}
-
 }  // namespace dt::kernels

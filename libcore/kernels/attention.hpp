@@ -1,6 +1,5 @@
 #pragma once
-// Causal attention of heads in the rows of tensors, over all keys or one block of keys at a time,
-// and the rotary position encoding.
+// Causal attention of heads in the rows of tensors, over all keys or one block of keys at a time.
 // Legend: B batch, T sequence, Tq queries and Tk keys of a sequence in one call, H query heads, K
 // key-value heads (H is a multiple of K), D head dim, R = B·Tq rows, Q = H·D, E = (H + 2K)·D, N
 // documents. A packed row holds H query heads, then K key heads, then K value heads, each of D
@@ -10,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "kernels/rotary_scaling.hpp"
 #include "tensor/context.hpp"
 #include "tensor/tensor.hpp"
 
@@ -155,17 +153,5 @@ void first_visible(const Context& context, std::int64_t sequence, std::int64_t p
 /// documents. bounds_N1 is int32 (as cu_seqlens): 0, then the end of each document, nondecreasing,
 /// the last one R.
 void document_starts(const Context& context, const Tensor& bounds_N1, const Tensor& first_R);
-
-/// Fills cos_PD2 and sin_PD2 [positions, D/2] for the angles p · frequency(i), where frequency(i)
-/// is theta^(−2i/D), scaled.
-/// Numerics: angles are computed in double.
-/// Source: Su et al. 2021, section 3.4.2; kernels/rotary_scaling.hpp.
-void rotary_tables(const RotaryFrequencies& frequencies, const Tensor& cos_PD2, const Tensor& sin_PD2);
-
-/// Rotates the query and key heads of every row in place. Features i and i + D/2 of a head are a
-/// pair, as in Llama checkpoints. `inverse` rotates back, which is the backward.
-/// Numerics: the tables are f64 for f64 qkv, else f32.
-void rotary(const Context& context, const AttentionShape& shape, const Tensor& positions_R,
-            const Tensor& cos_PD2, const Tensor& sin_PD2, bool inverse, const Tensor& qkv_RE);
 
 }  // namespace dt::kernels

@@ -13,6 +13,7 @@
 #include "kernels/linear.hpp"
 #include "kernels/norm.hpp"
 #include "kernels/optimizer_step.hpp"
+#include "kernels/rotary.hpp"
 #include "tensor/context.hpp"
 #include "tensor/tensor.hpp"
 

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/numeric/integer.hpp"
+#include "kernels/rotary.hpp"
 #include "model/layers/feed_forward.hpp"
 #include "model/layers/residual_branch.hpp"
 
@@ -113,13 +114,16 @@ void check(const ModelSpec& s) {
            s.layers, s.hidden, s.head_dim, s.mlp_hidden, s.max_positions);
   DT_CHECK(s.key_value_heads > 0 && s.query_heads > 0 && s.query_heads % s.key_value_heads == 0,
            "{} query heads over {} key-value heads", s.query_heads, s.key_value_heads);
-  DT_CHECK(s.position != Position::rotary || s.head_dim % 2 == 0, "rotary positions with odd head size {}",
-           s.head_dim);
   DT_CHECK(!s.parallel_branches || s.norm_placement == NormPlacement::before,
            "parallel branches with norms on their outputs");
   DT_CHECK(!s.shared_norm || s.parallel_branches, "a shared norm of branches that are not parallel");
   DT_CHECK(s.feed_forward.fits(s.layers) && s.attention.fits(s.layers),
            "kinds of attention or feed-forward for other than {} layers", s.layers);
+  for (std::int64_t layer = 0; s.position == Position::rotary && layer < s.layers; ++layer) {
+    const std::int64_t pairs = kernels::num_rotary_frequencies(s.attention[layer].rotary, s.head_dim);
+    DT_CHECK(!s.attention[layer].is_rotary || (pairs > 0 && 2 * pairs <= s.head_dim),
+             "rotary positions of {} pairs of features with head size {}", pairs, s.head_dim);
+  }
 }
 
 /// Returns whether two splits of a parameter are along one axis, or of one dim.

@@ -20,6 +20,7 @@
 #include "kernels/newton_schulz.hpp"
 #include "kernels/norm.hpp"
 #include "kernels/optimizer_step.hpp"
+#include "kernels/rotary.hpp"
 #include "tensor/host_tensor.hpp"
 
 using namespace dt;
@@ -81,9 +82,9 @@ void rotary(benchmark::State& state) {
   Bench b;
   const Tensor qkv = b.floats({R, 3 * C}), positions = b.ids(R, R);
   const Tensor cosine = b.floats({R, D / 2}), sine = b.floats({R, D / 2});
-  kernels::rotary_tables({}, cosine, sine);
+  kernels::rotary_tables({}, attention_shape.head_dim, 0, cosine, sine);
   measure_bytes(state, 4 * 2.0 * R * 2 * C, [&](const Context& c) {
-    kernels::rotary(c, attention_shape, positions, cosine, sine, false, qkv);
+    kernels::rotary(c, attention_shape, positions, {cosine, sine}, false, qkv);
   });
 }
 

@@ -11,6 +11,7 @@
 #include "kernels/linear.hpp"
 #include "kernels/norm.hpp"
 #include "kernels/optimizer_step.hpp"
+#include "kernels/rotary.hpp"
 
 namespace dt::test_device {
 
@@ -105,7 +106,7 @@ void of_heads(const Context& context, Rates& rates) {
   const Tensor qkv = rates.like_rows(3 * C), positions = rates.tensor({R}, DType::i32),
                table = rates.tensor({1, D / 2}, DType::f32);
   rates.of("rotary", 8 * C,
-           [=, &context] { kernels::rotary(context, shape, positions, table, table, false, qkv); });
+           [=, &context] { kernels::rotary(context, shape, positions, {table, table}, false, qkv); });
   const Tensor logits = rates.like_rows(kernels::row_pitch(context.device(), V)).first_columns(V),
                labels = rates.tensor({R}, DType::i32), nll = rates.tensor({R}, DType::f64);
   rates.of("cross_entropy_gradient", 4 * V,

@@ -119,7 +119,7 @@ TEST_CASE("kernels refuse elements that they are not compiled for by name") {
   CHECK_THROWS_WITH(cpu::accumulate(context, to, host_tensor(halves)),
                     Contains("no CPU kernel for gradients for f16"));
   const Tensor rows = from.reshaped({1, 4});
-  CHECK_THROWS_WITH(cpu::rotary(context, {}, from, to, to, false, rows), Contains("no CPU kernel for i32"));
+  CHECK_THROWS_WITH(cpu::rotary(context, {}, from, {to, to}, false, rows), Contains("no CPU kernel for i32"));
   context.set_reference_only(true);
   CHECK_THROWS_WITH(cast(context, to, from), Contains("there is no reference cast for i32"));
 }

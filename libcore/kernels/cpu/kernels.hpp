@@ -12,6 +12,7 @@
 #include "kernels/newton_schulz.hpp"
 #include "kernels/norm.hpp"
 #include "kernels/optimizer_step.hpp"
+#include "kernels/rotary.hpp"
 
 namespace dt::kernels::cpu {
 

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numbers>
 #include <vector>
 
 #include "kernels/reference/kernels.hpp"
@@ -131,14 +130,6 @@ void put(const Sums& sums, bool add, const Columns& to) {
   }
 }
 
-double scaled(double frequency, const RotaryScaling& scaling) {
-  if (scaling.type == RotaryScaling::Type::linear) return frequency / scaling.factor;
-  const double low = scaling.low_frequency_factor, high = scaling.high_frequency_factor;
-  const double turns = static_cast<double>(scaling.original_positions) * frequency / (2 * std::numbers::pi);
-  const double kept = std::clamp((turns - low) / (high - low), 0.0, 1.0);
-  return (1 - kept) * frequency / scaling.factor + kept * frequency;
-}
-
 }  // namespace
 
 template <class T>
@@ -220,52 +211,11 @@ void document_starts(const Context&, const Tensor& bounds_N1, const Tensor& firs
   }
 }
 
-template <class T>
-void rotary_tables(const RotaryFrequencies& frequencies, const Tensor& cos_PD2, const Tensor& sin_PD2) {
-  const std::int64_t P = cos_PD2.dim(0), half = cos_PD2.dim(1);
-  std::vector<double> frequency;
-  for (std::int64_t i = 0; i < half; ++i) {
-    const double unscaled = std::pow(frequencies.theta, -static_cast<double>(i) / static_cast<double>(half));
-    frequency.push_back(frequencies.scaling ? scaled(unscaled, *frequencies.scaling) : unscaled);
-  }
-  for (std::int64_t p = 0; p < P; ++p) {
-    for (std::int64_t i = 0; i < half; ++i) {
-      const double angle = static_cast<double>(p) * frequency[static_cast<std::size_t>(i)];
-      cos_PD2.data<T>()[p * half + i] = static_cast<T>(std::cos(angle));
-      sin_PD2.data<T>()[p * half + i] = static_cast<T>(std::sin(angle));
-    }
-  }
-}
-
-template <class T>
-void rotary(const Context&, const AttentionShape& shape, const Tensor& positions_R, const Tensor& cos_PD2,
-            const Tensor& sin_PD2, bool inverse, const Tensor& qkv_RE) {
-  const std::int64_t R = qkv_RE.dim(0), E = qkv_RE.dim(1), half = shape.head_dim / 2;
-  for (std::int64_t r = 0; r < R; ++r) {
-    const std::int64_t p = positions_R.data<std::int32_t>()[r];
-    const T* cosine = cos_PD2.data<T>() + p * half;
-    const T* sine = sin_PD2.data<T>() + p * half;
-    for (std::int64_t h = 0; h < shape.query_heads + shape.key_value_heads; ++h) {
-      T* head = qkv_RE.data<T>() + r * E + h * shape.head_dim;
-      for (std::int64_t i = 0; i < half; ++i) {
-        const double a = head[i], b = head[i + half];
-        const double c = cosine[i], s = inverse ? -double{sine[i]} : double{sine[i]};
-        head[i] = static_cast<T>(a * c - b * s);
-        head[i + half] = static_cast<T>(b * c + a * s);
-      }
-    }
-  }
-}
-
 template decltype(kernels::attention) attention<float>;
 template decltype(kernels::attention) attention<double>;
 template decltype(kernels::attention_backward) attention_backward<float>;
 template decltype(kernels::attention_backward) attention_backward<double>;
 template decltype(kernels::merge_attention) merge_attention<float>;
 template decltype(kernels::merge_attention) merge_attention<double>;
-template decltype(kernels::rotary_tables) rotary_tables<float>;
-template decltype(kernels::rotary_tables) rotary_tables<double>;
-template decltype(kernels::rotary) rotary<float>;
-template decltype(kernels::rotary) rotary<double>;
 
 }  // namespace dt::kernels::reference

@@ -10,6 +10,7 @@
 #include "kernels/newton_schulz.hpp"
 #include "kernels/norm.hpp"
 #include "kernels/optimizer_step.hpp"
+#include "kernels/rotary.hpp"
 
 namespace dt::kernels::reference {
 
@@ -39,11 +40,6 @@ void merge_attention(const Context&, const AttentionShape& shape, const PartialA
 void first_visible(const Context&, std::int64_t sequence, std::int64_t position, std::int64_t window,
                    const Tensor& starts_R, const Tensor& first_R);
 void document_starts(const Context&, const Tensor& bounds_N1, const Tensor& first_R);
-template <class T>
-void rotary_tables(const RotaryFrequencies& frequencies, const Tensor& cos_PD2, const Tensor& sin_PD2);
-template <class T>
-void rotary(const Context&, const AttentionShape& shape, const Tensor& positions_R, const Tensor& cos_PD2,
-            const Tensor& sin_PD2, bool inverse, const Tensor& qkv_RE);
 
 // cross_entropy.hpp
 template <class T>
@@ -122,5 +118,17 @@ template <class T>
 void optimizer_step(const Context&, const OptimizerStep& step, const Tensor& w, const Tensor& grad,
                     std::span<const Tensor> states, const Tensor& copy);
 int num_optimizer_states(const OptimizerSettings& settings);
+
+// rotary.hpp
+/// Returns the number of features of a head that rotate, before it is rounded up.
+std::int64_t num_rotary_features(const RotaryFrequencies& frequencies, std::int64_t head_dim);
+template <class T>
+void rotary_tables(const RotaryFrequencies& frequencies, std::int64_t head_dim, std::int64_t sequence,
+                   const Tensor& cos_PF, const Tensor& sin_PF);
+template <class T>
+void query_factors(const RotaryFrequencies& frequencies, const Tensor& factor_P);
+template <class T>
+void rotary(const Context&, const AttentionShape& shape, const Tensor& positions_R, const Rotation& rotation,
+            bool inverse, const Tensor& qkv_RE);
 
 }  // namespace dt::kernels::reference

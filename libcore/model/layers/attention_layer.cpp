@@ -3,22 +3,8 @@
 #include "kernels/linear.hpp"
 #include "model/layers/ring_attention.hpp"
 #include "model/tensor_parallel/parallel_linear.hpp"
-#include "tensor/host_tensor.hpp"
 
 namespace dt::model {
-
-RotaryTables::RotaryTables(Device device, const ModelSpec& spec,
-                           const kernels::RotaryFrequencies& frequencies, DType statistics) {
-  if (spec.position != Position::rotary) return;
-  const Shape shape{spec.max_positions, spec.head_dim / 2};
-  const std::size_t bytes = static_cast<std::size_t>(shape.numel()) * dtype_bytes(statistics);
-  Buffer values(Device::host(), 2 * bytes);
-  kernels::rotary_tables(frequencies, Tensor(values, statistics, shape),
-                         Tensor(values, statistics, shape, bytes));
-  memory = to_device(device, std::move(values));
-  cos_PD2 = Tensor(memory, statistics, shape);
-  sin_PD2 = Tensor(memory, statistics, shape, bytes);
-}
 
 kernels::ScoreTransform score_transform(const ModelSpec& spec) {
   return {spec.score_scale.value_or(0), spec.score_softcap.value_or(0)};
@@ -133,9 +119,10 @@ kernels::AttentionShape AttentionLayer::shape(std::int64_t batch, std::int64_t s
 
 void AttentionLayer::rotate(const Context& context, const MicroBatch& micro_batch, bool inverse,
                             const Tensor& qkv_RE) const {
-  if (!rotary_->cos_PD2) return;
-  kernels::rotary(context, shape(micro_batch.batch, micro_batch.sequence), micro_batch.positions_R,
-                  rotary_->cos_PD2, rotary_->sin_PD2, inverse, qkv_RE);
+  const kernels::Rotation* rotation = rotary_->of_sequences(micro_batch.sequence * ops_.shard().context_size);
+  if (!rotation) return;
+  kernels::rotary(context, shape(micro_batch.batch, micro_batch.sequence), micro_batch.positions_R, *rotation,
+                  inverse, qkv_RE);
 }
 
 }  // namespace dt::model

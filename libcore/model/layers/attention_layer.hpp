@@ -2,7 +2,7 @@
 // Causal self-attention with its projections.
 // Legend: B batch, T sequence, R = B·T rows, L this rank's rows where tensors are not split by
 // features (see TensorParallelOps), C hidden, H query heads and K key-value heads of this rank, D head size,
-// Q = H·D, E = (H + 2K)·D, P positions.
+// Q = H·D, E = (H + 2K)·D.
 
 #include <memory>
 #include <optional>
@@ -11,21 +11,11 @@
 #include "kernels/attention.hpp"
 #include "model/layers/bump_allocator.hpp"
 #include "model/layers/micro_batch.hpp"
+#include "model/layers/rotary_tables.hpp"
 #include "model/tensor_parallel/parallel_linear.hpp"
 #include "model/tensor_parallel/tensor_parallel_ops.hpp"
-#include "tensor/buffer.hpp"
 
 namespace dt::model {
-
-/// The cosines and sines of rotary positions. One pair of tables serves all layers of the same
-/// frequencies. The tensors are absent if the model learns its positions.
-struct RotaryTables {
-  RotaryTables(Device device, const ModelSpec& spec, const kernels::RotaryFrequencies& frequencies,
-               DType statistics);
-  Buffer memory;
-  Tensor cos_PD2;
-  Tensor sin_PD2;
-};
 
 /// Returns what a model does with products of queries and keys before its softmax.
 kernels::ScoreTransform score_transform(const ModelSpec& spec);

@@ -112,13 +112,13 @@ void EmbeddingUnit::backward_weight(const Context& context, const MicroBatch& mi
                                 grads[1]);
 }
 
-/// Returns the tables of a layer: those of an earlier layer of the same frequencies, or new ones.
+/// Returns the tables of a layer: those of an earlier layer of the same rotation, or new ones.
 std::shared_ptr<const RotaryTables> rotary_of(
     Device device, const ModelSpec& spec, std::int64_t layer, DType dtype,
     const std::vector<std::shared_ptr<const RotaryTables>>& earlier) {
-  const kernels::RotaryFrequencies& own = spec.attention[layer].rotary;
+  const AttentionSpec& own = spec.attention[layer];
   for (std::size_t i = 0; i < earlier.size(); ++i) {
-    if (spec.attention[static_cast<std::int64_t>(i)].rotary == own) return earlier[i];
+    if (same_rotation(spec.attention[static_cast<std::int64_t>(i)], own)) return earlier[i];
   }
   return std::make_shared<const RotaryTables>(device, spec, own, statistics_dtype(dtype));
 }
