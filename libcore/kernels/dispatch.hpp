@@ -10,6 +10,7 @@
 #include "kernels/element_types.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/embedding.hpp"
+#include "kernels/head_norm.hpp"
 #include "kernels/linear.hpp"
 #include "kernels/norm.hpp"
 #include "kernels/optimizer_step.hpp"
@@ -26,6 +27,11 @@ namespace dt::kernels {
   KERNEL(layer_norm_backward)                  \
   KERNEL(rms_norm)                             \
   KERNEL(rms_norm_backward)                    \
+  /* head norm */                              \
+  KERNEL(head_norm_squares)                    \
+  KERNEL(head_norm)                            \
+  KERNEL(head_norm_products)                   \
+  KERNEL(head_norm_backward)                   \
   /* linear */                                 \
   KERNEL(linear)                               \
   KERNEL(linear_backward_input)                \

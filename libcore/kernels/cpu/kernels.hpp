@@ -8,6 +8,7 @@
 #include "kernels/cross_entropy.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/embedding.hpp"
+#include "kernels/head_norm.hpp"
 #include "kernels/linear.hpp"
 #include "kernels/newton_schulz.hpp"
 #include "kernels/norm.hpp"
@@ -26,6 +27,11 @@ decltype(kernels::layer_norm) layer_norm;
 decltype(kernels::layer_norm_backward) layer_norm_backward;
 decltype(kernels::rms_norm) rms_norm;
 decltype(kernels::rms_norm_backward) rms_norm_backward;
+
+decltype(kernels::head_norm_squares) head_norm_squares;
+decltype(kernels::head_norm) head_norm;
+decltype(kernels::head_norm_products) head_norm_products;
+decltype(kernels::head_norm_backward) head_norm_backward;
 
 decltype(kernels::activation) activation;
 decltype(kernels::activation_backward) activation_backward;

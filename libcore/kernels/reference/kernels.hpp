@@ -6,6 +6,7 @@
 #include "kernels/cross_entropy.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/embedding.hpp"
+#include "kernels/head_norm.hpp"
 #include "kernels/linear.hpp"
 #include "kernels/newton_schulz.hpp"
 #include "kernels/norm.hpp"
@@ -80,6 +81,20 @@ void embedding(const Context&, const Tensor& ids_R, const Tensor& table_VC, bool
 template <class T>
 void embedding_backward(const Context&, const Tensor& ids_R, const Tensor& dy_RC, const Tensor& dtable_VC,
                         DimShard shard);
+
+// head_norm.hpp
+template <class T>
+void head_norm_squares(const Context&, const HeadNorm& norm, const Columns& x, const Tensor& squares_RG);
+template <class T>
+void head_norm(const Context&, const HeadNorm& norm, const Tensor& weight_W, const Tensor& squares_RG,
+               const Columns& x, const Tensor& x_RN, const Tensor& rstd_RG);
+template <class T>
+void head_norm_products(const Context&, const HeadNorm& norm, const Tensor& weight_W, const Columns& dy,
+                        const Tensor& x_RN, const Tensor& products_RG);
+template <class T>
+void head_norm_backward(const Context&, const HeadNorm& norm, const Tensor& weight_W,
+                        const Tensor& products_RG, const Columns& dy, const Tensor& x_RN,
+                        const Tensor& rstd_RG, const Tensor& dweight_W);
 
 // linear.hpp
 template <class T>
