@@ -80,6 +80,17 @@ class Builder {
     }
     matrix("attention.output.weight", {s.hidden, q}, residual_, {{1, s.query_heads}});
     if (s.attention_output_bias) bias("attention.output.bias", s.hidden, {});
+    if (s.qk_norm == QkNorm::none) return;
+    qk_norm("attention.q_norm.weight", s.query_heads);
+    qk_norm("attention.k_norm.weight", s.key_value_heads);
+  }
+
+  void qk_norm(const std::string& name, std::int64_t heads) {
+    const bool is_shared = spec_.qk_norm == QkNorm::per_head;
+    const std::int64_t features = is_shared ? spec_.head_dim : heads * spec_.head_dim;
+    const Init::Kind one = spec_.norm_weight_plus_one ? Init::Kind::zeros : Init::Kind::ones;
+    const Splits splits = is_shared ? Splits{} : Splits{{0, heads}};
+    add({prefix_ + name, {features}, {one, 0}, false, splits, false, is_shared});
   }
 
   void norm(const std::string& name) {

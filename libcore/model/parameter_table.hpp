@@ -35,9 +35,10 @@ using Splits = std::vector<Split>;
 
 /// A parameter. Names are dt's own, in Llama's style: embedding.token.weight,
 /// embedding.position.weight, layers.3.attention_norm.weight,
-/// layers.3.attention.{q,k,v,output}.{weight,bias}, layers.3.attention_output_norm.weight,
-/// layers.3.mlp_norm.weight, layers.3.mlp.{gate,up,down}.{weight,bias}, layers.3.mlp_output_norm.weight,
-/// final_norm.{weight,bias}, head.weight.
+/// layers.3.attention.{q,k,v,output}.{weight,bias}, layers.3.attention.{q,k}_norm.weight,
+/// layers.3.attention_output_norm.weight, layers.3.mlp_norm.weight,
+/// layers.3.mlp.{gate,up,down}.{weight,bias}, layers.3.mlp_output_norm.weight, final_norm.{weight,bias},
+/// head.weight.
 /// Shapes: matrices are [output features, input features]; the embedding is [vocabulary, hidden].
 struct ParamSpec {
   std::string name;
@@ -47,6 +48,9 @@ struct ParamSpec {
   Splits splits;
   bool contiguous_with_previous =
       false;  // lies directly behind the parameter before it, so that one matmul serves both
+  /// Heads share the parameter, so that each tensor-parallel rank has a part of its gradient: the sum over
+  /// the rank's own heads.
+  bool sums_over_tensor_ranks = false;
 
   /// Returns the split along an axis, or null if that axis does not split the parameter.
   const Split* split_along(SplitAxis axis) const;

@@ -27,7 +27,7 @@ std::vector<double> output(const Context& context, const Decoder& decoder, std::
 
 TEST_CASE("each block computes what it does in a model whose layers all attend as it does") {
   const Context context(1, Device::host());
-  const ModelSpec mixed = test::tiny_mixed_attention();
+  const ModelSpec mixed = GENERATE(test::tiny_mixed_attention(), test::tiny_interleaved());
   Batch batch = Batch::arbitrary(mixed, 2, 9);
   std::vector<Decoder> uniform;
   for (std::int64_t layer = 0; layer < mixed.layers; ++layer) {
@@ -47,6 +47,34 @@ TEST_CASE("each block computes what it does in a model whose layers all attend a
     CHECK(values == output(context, uniform[layer], layer + 1, batch, x.tensor));
     CHECK(values != output(context, uniform[1 - layer], layer + 1, batch, x.tensor));
   }
+}
+
+TEST_CASE("longrope's frequencies follow the length of a micro-batch's sequences") {
+  const Context context(1, Device::host());
+  const ModelSpec long_model = test::tiny_longrope();
+  const auto with = [&](bool are_long) {  // the same factors for all lengths
+    ModelSpec spec = long_model;
+    AttentionSpec attention = spec.attention[0];
+    kernels::RotaryScaling& scaling = *attention.rotary.scaling;
+    (are_long ? scaling.short_factors : scaling.long_factors) =
+        are_long ? scaling.long_factors : scaling.short_factors;
+    spec.attention = attention;
+    return spec;
+  };
+  const auto outputs = [&](const ModelSpec& spec, std::int64_t length) {
+    Batch batch = Batch::arbitrary(long_model, 2, length);
+    Decoder decoder(spec, DType::f32);
+    decoder.initialise(7);
+    std::vector<double> values = output(context, decoder, 0, batch, {});
+    for (double& value : values) value *= 50;
+    const test::OwnedTensor x(DType::f32, decoder.units()[0]->output_shape(2, length));
+    test::from_doubles(values, x.tensor);
+    return output(context, decoder, 1, batch, x.tensor);
+  };
+  CHECK(outputs(long_model, 4) == outputs(with(false), 4));
+  CHECK(outputs(long_model, 4) != outputs(with(true), 4));
+  CHECK(outputs(long_model, 5) == outputs(with(true), 5));
+  CHECK(outputs(long_model, 5) != outputs(with(false), 5));
 }
 
 TEST_CASE("blocks know the first layer of their kind") {

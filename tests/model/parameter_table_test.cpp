@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <fmt/core.h>
 #include <numeric>
 #include <set>
 
@@ -325,5 +326,44 @@ TEST_CASE("a spec that no config.json gives is refused") {
   CHECK_THROWS_AS(ParameterTable(spec), Error);
   spec = load_model_spec("llama-tiny");
   spec.layers = 0;
+  CHECK_THROWS_AS(ParameterTable(spec), Error);
+}
+
+TEST_CASE("norms of queries and keys have a weight for a head, which all share, or for all heads") {
+  ModelSpec spec = tied_llama_with_biases();
+  spec.qk_norm = QkNorm::per_head;
+  const ParameterTable of_head(spec);
+  const ParamSpec& shared = param_of(of_head, "layers.1.attention.k_norm.weight");
+  CHECK(shared.shape == Shape{6});
+  CHECK(shared.init.kind == Init::Kind::ones);
+  CHECK_FALSE(shared.decays);
+  CHECK(shared.splits.empty());
+  CHECK(shared.sums_over_tensor_ranks);
+  const int output = of_head.find("layers.1.attention.output.bias");
+  CHECK(of_head.find("layers.1.attention.q_norm.weight") == output + 1);
+  CHECK(of_head.find("layers.1.attention.k_norm.weight") == output + 2);
+
+  spec.qk_norm = QkNorm::full_width;
+  spec.norm_weight_plus_one = true;
+  const ParameterTable of_all(spec);
+  for (const auto& [name, heads] : {std::pair("q", spec.query_heads), std::pair("k", spec.key_value_heads)}) {
+    const ParamSpec& weight = param_of(of_all, fmt::format("layers.0.attention.{}_norm.weight", name));
+    CHECK(weight.shape == Shape{heads * 6});
+    CHECK(weight.init.kind == Init::Kind::zeros);
+    CHECK(weight.split_along(SplitAxis::tensor)->max_shards == heads);
+    CHECK_FALSE(weight.sums_over_tensor_ranks);
+  }
+}
+
+TEST_CASE("a head may have an odd size if only some of its features rotate") {
+  ModelSpec spec = tied_llama_with_biases();
+  spec.head_dim = 5;
+  CHECK_THROWS_AS(ParameterTable(spec), Error);
+  AttentionSpec attention;
+  attention.rotary.partial_factor = 0.8;
+  spec.attention = attention;
+  CHECK_NOTHROW(ParameterTable(spec));
+  attention.rotary.partial_factor = 0.1;  // no feature at all
+  spec.attention = attention;
   CHECK_THROWS_AS(ParameterTable(spec), Error);
 }

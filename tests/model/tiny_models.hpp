@@ -69,10 +69,56 @@ inline model::ModelSpec tiny_capped_scores() {
   return s;
 }
 
+/// Returns a model with a layer of other pairs, YaRN's frequencies and factors of queries, and a layer
+/// without rotary positions. Cosines and sines have a factor, and of 6 features 4 rotate, by frequencies
+/// of 3.
+inline model::ModelSpec tiny_interleaved() {
+  model::ModelSpec s = tiny_llama(false, false);
+  model::AttentionSpec turned;
+  turned.rotary = {.theta = 100, .partial_factor = 0.5, .is_interleaved = true, .query_scale = 0.2};
+  turned.rotary.scaling = {.type = kernels::RotaryScaling::Type::yarn,
+                           .factor = 4,
+                           .original_positions = 4,
+                           .attention_factor = 1.2};
+  s.attention = model::PerLayer(std::vector<model::AttentionSpec>{turned, {.is_rotary = false}});
+  return s;
+}
+
+/// Returns a model whose frequencies are longrope's, with the long factors from 5 tokens on.
+inline model::ModelSpec tiny_longrope() {
+  model::ModelSpec s = tiny_llama(false, false);
+  model::AttentionSpec attention;
+  attention.rotary = {.theta = 100, .partial_factor = 0.7};
+  attention.rotary.scaling = {.type = kernels::RotaryScaling::Type::longrope,
+                              .original_positions = 4,
+                              .short_factors = {1, 1.5},
+                              .long_factors = {1.2, 3},
+                              .attention_factor = 1.1};
+  s.attention = attention;
+  return s;
+}
+
+/// Returns a model that normalizes queries and keys.
+inline model::ModelSpec tiny_qk_norm(model::QkNorm norm) {
+  model::ModelSpec s = tiny_llama(norm == model::QkNorm::per_head, false);
+  s.qk_norm = norm;
+  s.norm_weight_plus_one = norm == model::QkNorm::full_width;
+  return s;
+}
+
 inline std::vector<model::ModelSpec> every_kind() {
-  std::vector<model::ModelSpec> kinds{tiny_gpt2(true),         tiny_gpt2(false),      tiny_llama(true, false),
-                                      tiny_llama(false, true), tiny_windowed_qwen2(), tiny_mixed_attention(),
-                                      tiny_scaled_gpt2(),      tiny_capped_scores()};
+  std::vector<model::ModelSpec> kinds{tiny_gpt2(true),
+                                      tiny_gpt2(false),
+                                      tiny_llama(true, false),
+                                      tiny_llama(false, true),
+                                      tiny_windowed_qwen2(),
+                                      tiny_mixed_attention(),
+                                      tiny_scaled_gpt2(),
+                                      tiny_capped_scores(),
+                                      tiny_interleaved(),
+                                      tiny_longrope(),
+                                      tiny_qk_norm(model::QkNorm::per_head),
+                                      tiny_qk_norm(model::QkNorm::full_width)};
   for (BlockForm& form : block_forms(tiny_llama(true, true))) {
     form.spec.family = form.name;
     kinds.push_back(std::move(form.spec));

@@ -125,6 +125,27 @@ TEST_CASE("the form of a block decides what it saves and hands over") {
   }
 }
 
+TEST_CASE("a block with normalized queries and keys saves them as they were, and their statistics") {
+  const std::int64_t B = 2, T = 16, R = B * T, H = 4, K = 2, D = 16;
+  ModelSpec s = load_model_spec("llama-tiny");
+  s.query_heads = H, s.key_value_heads = K, s.head_dim = D;
+  for (const DType dtype : {DType::f64, DType::bf16}) {
+    for (const SavedActivations saved : {SavedActivations::all, SavedActivations::matmuls}) {
+      const auto bytes = [&](QkNorm norm) {
+        ModelSpec spec = s;
+        spec.qk_norm = norm;
+        return static_cast<std::int64_t>(
+            make_units(Device::host(), spec, ParameterTable(spec), dtype, saved)[1]->saved_bytes(B, T));
+      };
+      const auto element = static_cast<std::int64_t>(dtype_bytes(dtype)),
+                 statistic = static_cast<std::int64_t>(dtype_bytes(statistics_dtype(dtype)));
+      const std::int64_t inputs = element * R * (H + K) * D;
+      CHECK(bytes(QkNorm::per_head) - bytes(QkNorm::none) == inputs + statistic * (R * (H + K) + 2 * D));
+      CHECK(bytes(QkNorm::full_width) - bytes(QkNorm::none) == inputs + statistic * (R * 2 + (H + K) * D));
+    }
+  }
+}
+
 TEST_CASE("parameters that do not lie beside each other, or too little memory, are refused") {
   Context context(1, Device::host());
   const ModelSpec spec = tiny_gpt2(true);

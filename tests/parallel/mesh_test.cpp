@@ -299,7 +299,7 @@ TEST_CASE("a layout that does not fit says what would") {
   for (const int tp : {1, 2, 4, 8, 16, 32}) CHECK(layout_error({1, 1, tp, 0, 0}, spec).empty());
 }
 
-TEST_CASE("gradients of which ranks have parts: of shared key-value heads, with sp of all that is not cut") {
+TEST_CASE("gradients of which ranks have parts: of shared key-value heads and norms, with sp of all not cut") {
   model::ModelSpec spec = model::load_model_spec("gpt2-124m");
   spec.layers = 1, spec.key_value_heads = 2;
   const model::ParameterTable table(spec);
@@ -328,6 +328,11 @@ TEST_CASE("gradients of which ranks have parts: of shared key-value heads, with 
     CHECK(summed({.tp = 2, .sequence_parallel = sp}, TensorSum::all) == (sp ? whole : Names()));
     CHECK(summed({.tp = 1, .sequence_parallel = sp}, TensorSum::none).size() == table.params().size());
   }
+  spec.qk_norm = model::QkNorm::per_head;
+  const model::ParameterTable shared(spec);
+  for (const char* name : {"layers.0.attention.q_norm.weight", "layers.0.attention.k_norm.weight"})
+    CHECK(tensor_sum_of(shared.params()[static_cast<std::size_t>(shared.find(name))], {.tp = 2}) ==
+          TensorSum::all);
 }
 
 TEST_CASE("each tensor-parallel rank has a feature of the MLP and a row of the vocabulary at least") {

@@ -34,13 +34,34 @@ struct Family {
   std::optional<model::ModelSpec> spec;
 };
 
+/// Returns a model with norms of queries and keys. Its first layer turns half of a head's features, in
+/// adjacent pairs, and scales cosines, sines and queries. Every other layer turns none.
+model::ModelSpec normalised_spec(int layers, bool tied, model::QkNorm norm) {
+  model::ModelSpec s = grouped_spec(layers, tied);
+  s.head_dim = 4;
+  s.qk_norm = norm;
+  model::AttentionSpec turned;
+  turned.rotary = {.partial_factor = 0.5, .is_interleaved = true, .query_scale = 0.2};
+  turned.rotary.scaling = {.type = kernels::RotaryScaling::Type::yarn,
+                           .factor = 4,
+                           .original_positions = 3,
+                           .attention_factor = 1.2};
+  std::vector<model::AttentionSpec> each(static_cast<std::size_t>(layers), {.is_rotary = false});
+  each.front() = turned;
+  s.attention = model::PerLayer(each);
+  return s;
+}
+
 std::vector<Family> families(int layers, bool tied) {
-  return {{"grouped", std::nullopt}, {"biased", biased_spec(layers, tied)}};
+  return {{"grouped", std::nullopt},
+          {"biased", biased_spec(layers, tied)},
+          {"normalised heads", normalised_spec(layers, tied, model::QkNorm::per_head)},
+          {"normalised width", normalised_spec(layers, tied, model::QkNorm::full_width)}};
 }
 
 /// Returns the numbers of tensor-parallel ranks that a family's heads allow.
 std::vector<int> widths(const Family& family) {
-  return family.spec ? std::vector{2, 4, 8} : std::vector{2, 4};
+  return family.spec && family.spec->query_heads == 8 ? std::vector{2, 4, 8} : std::vector{2, 4};
 }
 
 /// Compares the weights and masters of elements that several ranks hold.

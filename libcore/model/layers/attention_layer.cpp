@@ -1,5 +1,7 @@
 #include "model/layers/attention_layer.hpp"
 
+#include <algorithm>
+
 #include "kernels/linear.hpp"
 #include "model/layers/ring_attention.hpp"
 #include "model/tensor_parallel/parallel_linear.hpp"
@@ -21,7 +23,9 @@ AttentionLayer::AttentionLayer(const ModelSpec& shard, std::int64_t layer, DType
       window_(shard.attention[layer].window),
       dtype_(dtype),
       rotary_(std::move(rotary)),
-      ops_(ops) {}
+      ops_(ops) {
+  if (shard.qk_norm != QkNorm::none) qk_norm_.emplace(shard, dtype, ops);
+}
 
 AttentionLayer::Saved AttentionLayer::saved(BumpAllocator& memory, std::int64_t batch,
                                             std::int64_t sequence) const {
@@ -30,6 +34,7 @@ AttentionLayer::Saved AttentionLayer::saved(BumpAllocator& memory, std::int64_t 
   s.qkv_RE = s.dqkv_RE = memory.allocate(dtype_, {rows, packed_features()});
   s.y_RQ = memory.allocate(dtype_, {rows, query_heads_ * head_dim_});
   s.lse_BHT = memory.allocate(statistics_dtype(dtype_), {batch, query_heads_, sequence});
+  if (qk_norm_) s.qk_norm = qk_norm_->saved(memory, rows);
   return s;
 }
 
@@ -45,6 +50,7 @@ void AttentionLayer::forward(const Context& context, const MicroBatch& micro_bat
   const Params w = params(weights);
   const Arena::Scope scope(context.scratch());
   column_parallel(context, ops_, x_LC, w.qkv_weight_EC, w.qkv_bias_E, saved.qkv_RE);
+  if (qk_norm_) qk_norm_->forward(context, w.qk_norm, saved.qkv_RE, saved.qk_norm);
   rotate(context, micro_batch, false, saved.qkv_RE);
   const kernels::AttentionShape heads = shape(micro_batch.batch, micro_batch.sequence);
   const Tensor first_R = first_visible(context, micro_batch);
@@ -75,6 +81,7 @@ void AttentionLayer::backward_input(const Context& context, const MicroBatch& mi
     kernels::attention_backward(context, heads, {first_R}, dheads_RQ, qkv, saved.y_RQ, saved.lse_BHT,
                                 {kernels::packed(heads, saved.dqkv_RE)});
   rotate(context, micro_batch, true, saved.dqkv_RE);
+  if (qk_norm_) qk_norm_->backward_input(context, w.qk_norm, saved.dqkv_RE, saved.qk_norm);
   column_parallel_backward_input(context, ops_, saved.dqkv_RE, w.qkv_weight_EC, dx_LC, {}, overlapped_work);
 }
 
@@ -83,13 +90,15 @@ void AttentionLayer::backward_weight(const Context& context, std::span<const Ten
   const Params g = params(grads);
   row_parallel_backward_weight(context, ops_, dy_RC, saved.y_RQ, g.output_weight_CQ, g.output_bias_C);
   kernels::linear_backward_weight(context, saved.dqkv_RE, x_RC.all(), g.qkv_weight_EC, g.qkv_bias_E);
+  if (qk_norm_) qk_norm_->backward_weight(context, g.qk_norm, saved.qk_norm);
 }
 
 AttentionLayer::Params AttentionLayer::params(std::span<const Tensor> tensors) const {
   DT_CHECK(tensors.size() == num_params(), "{} tensors for {} parameters", tensors.size(), num_params());
   const std::size_t output = qkv_bias_ ? 6 : 3;
   return {fused_view(tensors.first(3)), qkv_bias_ ? fused_view(tensors.subspan(3, 3)) : Tensor{},
-          tensors[output], output_bias_ ? tensors[output + 1] : Tensor{}};
+          tensors[output], output_bias_ ? tensors[output + 1] : Tensor{},
+          tensors.last(qk_norm_ ? QkNormLayer::num_params() : 0)};
 }
 
 Tensor AttentionLayer::first_visible(const Context& context, const MicroBatch& micro_batch) const {
@@ -109,8 +118,9 @@ Tensor AttentionLayer::first_visible(const Context& context, const MicroBatch& m
   return first_R;
 }
 
-std::size_t AttentionLayer::ring_bytes(std::int64_t batch, std::int64_t sequence) const {
-  return is_ring() ? RingAttention::scratch_bytes(shape(batch, sequence), dtype_) : 0;
+std::size_t AttentionLayer::exchange_bytes(std::int64_t batch, std::int64_t sequence) const {
+  const std::size_t ring = is_ring() ? RingAttention::scratch_bytes(shape(batch, sequence), dtype_) : 0;
+  return std::max(ring, qk_norm_ ? qk_norm_->scratch_bytes(batch * sequence) : 0);
 }
 
 kernels::AttentionShape AttentionLayer::shape(std::int64_t batch, std::int64_t sequence) const {

@@ -11,6 +11,7 @@
 #include "kernels/attention.hpp"
 #include "model/layers/bump_allocator.hpp"
 #include "model/layers/micro_batch.hpp"
+#include "model/layers/qk_norm_layer.hpp"
 #include "model/layers/rotary_tables.hpp"
 #include "model/tensor_parallel/parallel_linear.hpp"
 #include "model/tensor_parallel/tensor_parallel_ops.hpp"
@@ -21,29 +22,32 @@ namespace dt::model {
 kernels::ScoreTransform score_transform(const ModelSpec& spec);
 
 /// Parameters: q, k, v weights, their biases if the model has them, output weight, output bias if
-/// it has one.
+/// it has one, weights of the norms of queries and keys if it has them.
 class AttentionLayer {
  public:
-  /// Takes E + Q elements and H statistics a token.
+  /// Takes E + Q elements and H statistics a token, and what the norm of queries and keys takes.
   struct Saved {
-    Tensor qkv_RE;   // rotated
+    Tensor qkv_RE;   // normalized and rotated
     Tensor dqkv_RE;  // gradient of qkv, in its place unless the backward handoff has memory for it
     Tensor y_RQ;     // outputs of the heads
     Tensor lse_BHT;
+    QkNormLayer::Saved qk_norm;
   };
 
   /// `shard` is the model as this rank holds it, `layer` the number of the layer. `ops` must outlive
   /// this object.
   AttentionLayer(const ModelSpec& shard, std::int64_t layer, DType dtype,
                  std::shared_ptr<const RotaryTables> rotary, const TensorParallelOps& ops);
-  std::size_t num_params() const { return 4 + (qkv_bias_ ? 3 : 0) + (output_bias_ ? 1 : 0); }
+  std::size_t num_params() const {
+    return 4 + (qkv_bias_ ? 3 : 0) + (output_bias_ ? 1 : 0) + (qk_norm_ ? QkNormLayer::num_params() : 0);
+  }
   Saved saved(BumpAllocator& memory, std::int64_t batch, std::int64_t sequence) const;
   /// Takes memory for dqkv from `backward_handoff`, which backward_input passes to backward_weight. Returns
   /// an absent tensor if dqkv overwrites qkv.
   Tensor allocate_qkv_gradient(Device device, BumpAllocator& backward_handoff, std::int64_t rows) const;
-  /// Returns the bytes of scratch memory that the travelling keys and values of ring attention
-  /// take.
-  std::size_t ring_bytes(std::int64_t batch, std::int64_t sequence) const;
+  /// Returns the bytes of scratch memory that exchanges take: the travelling keys and values of ring
+  /// attention, or the sums over ranks of a norm of queries and keys, which come before or after these.
+  std::size_t exchange_bytes(std::int64_t batch, std::int64_t sequence) const;
 
   /// Computes y = residual + the layer's output. If y is absent, computes only `saved`.
   void forward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
@@ -58,6 +62,7 @@ class AttentionLayer {
  private:
   struct Params {  // views of the weights or of the gradients
     Tensor qkv_weight_EC, qkv_bias_E, output_weight_CQ, output_bias_C;
+    std::span<const Tensor> qk_norm;
   };
   Params params(std::span<const Tensor> tensors) const;
   /// Returns the first key that each row sees, given the micro-batch and the window. The result is
@@ -79,6 +84,7 @@ class AttentionLayer {
   DType dtype_;
   std::shared_ptr<const RotaryTables> rotary_;
   const TensorParallelOps& ops_;
+  std::optional<QkNormLayer> qk_norm_;
 };
 
 }  // namespace dt::model

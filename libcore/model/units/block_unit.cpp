@@ -43,7 +43,7 @@ std::size_t BlockUnit::scratch_bytes(Device device, std::int64_t batch, std::int
   const auto attention =
       static_cast<std::size_t>(query_features_) * (element + dtype_bytes(statistics_dtype(dtype_)));
   const std::size_t widest = std::max(mlp_->scratch_bytes(device, batch * sequence),
-                                      rows * attention + attention_.ring_bytes(batch, sequence));
+                                      rows * attention + attention_.exchange_bytes(batch, sequence));
   const std::size_t gradient = static_cast<std::size_t>(output_shape(batch, sequence).numel()) * element;
   // Memory for rows that arrive in chunks, for a tensor of all rows, and for rows that are not yet
   // summed.

@@ -39,7 +39,8 @@ BlockExchanges block_exchanges(const model::ModelSpec& spec) {
   const int normalised = model::feed_forward_branch_form(spec).normalises_output ? 1 : 0;
   return {.recomputed_sums = spec.parallel_branches ? 0 : 1 + normalised,
           .gradient_gathers = spec.parallel_branches ? 1 : 2,
-          .input_gathers = spec.shared_norm ? 1 : 2};
+          .input_gathers = spec.shared_norm ? 1 : 2,
+          .row_statistics = spec.qk_norm == model::QkNorm::full_width ? 2 : 0};
 }
 
 CommBytes sum_by_purpose(const ActionList& list, const std::vector<std::int64_t>& bytes) {
@@ -74,6 +75,12 @@ LayerBytes CommVolume::layer_bytes(const Action& action) const {
   const std::int64_t row = hidden * static_cast<std::int64_t>(dtype_bytes(precision.compute));
   bytes.summed = rows * each.sums * row;
   if (layout.sequence_parallel) bytes.gathered = rows * each.gathers * row;
+  if (kind == model::UnitKind::block && action.kind != ActionKind::backward_weight) {
+    const auto statistic = static_cast<std::int64_t>(dtype_bytes(statistics_dtype(precision.compute)));
+    const std::int64_t summed = rows * block.row_statistics * statistic;
+    bytes.summed += summed;
+    if (layout.sequence_parallel) bytes.gathered += summed;
+  }
   if (kind == model::UnitKind::head && action.kind == ActionKind::forward)
     bytes.gathered += rows * 3 * layout.tp * static_cast<std::int64_t>(sizeof(double));
   return bytes;

@@ -30,7 +30,7 @@ CommBytes sum_by_purpose(const ActionList& list, const std::vector<std::int64_t>
 /// Bytes that tensor-parallel and context-parallel ranks exchange while a layer computes: the size of
 /// the whole buffers.
 struct LayerBytes {
-  std::int64_t summed = 0;    // features of rows: each tensor-parallel rank has a partial sum
+  std::int64_t summed = 0;    // features and statistics of rows, of which each rank has a partial sum
   std::int64_t gathered = 0;  // gathered by tensor-parallel ranks
   std::int64_t ring_shifted =
       0;  // keys, values and their gradients, around the ring of context-parallel ranks
@@ -49,6 +49,7 @@ struct BlockExchanges {
   int recomputed_sums = 1;   // sums of layers' outputs when a block is computed again
   int gradient_gathers = 2;  // gathers of the gradients of layers' outputs
   int input_gathers = 2;     // gathers of layers' inputs for gradients of weights
+  int row_statistics = 0;    // statistics of each row that ranks sum in a forward, and in a backward
 };
 BlockExchanges block_exchanges(const model::ModelSpec& spec);
 

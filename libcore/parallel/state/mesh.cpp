@@ -207,7 +207,8 @@ bool owns_shard(const model::ParamSpec& param, const model::Layout& layout,
 TensorSum tensor_sum_of(const model::ParamSpec& param, const model::Layout& layout) {
   if (layout.tp == 1) return TensorSum::none;
   const model::Split* split = param.split_along(model::SplitAxis::tensor);
-  if (!split) return layout.sequence_parallel ? TensorSum::all : TensorSum::none;
+  if (!split)
+    return layout.sequence_parallel || param.sums_over_tensor_ranks ? TensorSum::all : TensorSum::none;
   return split->max_shards < layout.tp ? TensorSum::replicas : TensorSum::none;
 }
 

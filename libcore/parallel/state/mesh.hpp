@@ -78,8 +78,8 @@ bool owns_shard(const model::ParamSpec& param, const model::Layout& layout,
                 const model::MeshCoordinates& place);
 
 /// The tp ranks whose gradients of a parameter make up its gradient. Each has only what comes from
-/// its own heads (`replicas`: the ranks that hold the same shard) or from its own rows of the
-/// sequence (`all`).
+/// its own heads (`replicas`: the ranks that hold the same shard; `all`, if all heads share the parameter)
+/// or from its own rows of the sequence (`all`).
 enum class TensorSum { none, replicas, all };
 TensorSum tensor_sum_of(const model::ParamSpec& param, const model::Layout& layout);
 

@@ -234,6 +234,8 @@ void add_tensor(const Plan& plan, const parallel::LocalTable& local, const Ranks
   const NcclUse over_replicas = sums_over(plan, local, parallel::TensorSum::replicas);
   NcclUse work = sums(plan, plan.precision.compute);  // sums of rows
   work.gathers = true;  // gathers of rows, and of what the head's ranks have found
+  if (plan.spec.qk_norm == model::QkNorm::full_width)
+    work += sums(plan, statistics_dtype(plan.precision.compute));  // statistics of rows
   work += sums_over(plan, local, parallel::TensorSum::all);
   if (heads == 1) work += over_replicas;
   if (layout.tp == layout.size())

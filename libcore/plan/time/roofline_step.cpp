@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/numeric/integer.hpp"
 #include "kernels/linear.hpp"
+#include "kernels/rotary.hpp"
 #include "model/flops.hpp"
 #include "model/layers/feed_forward.hpp"
 #include "model/layers/residual_branch.hpp"
@@ -159,9 +160,32 @@ class UnitOperationsBuilder {
   Operation elementwise(const model::FeedForwardStep& step) const {
     return bound(Operation::memory(step.name, bytes(step.inputs + step.outputs)));
   }
-  void add_rotary(std::vector<Operation>& list) const {
-    if (share_.position != model::Position::rotary) return;
-    list.push_back(Operation::memory("rotary", 2 * bytes(Q_ + (E_ - Q_) / 2)));
+  /// Returns the features of queries and keys.
+  std::int64_t qk_features() const { return Q_ + (E_ - Q_) / 2; }
+  void add_rotary(std::vector<Operation>& list, std::int64_t layer) const {
+    const model::AttentionSpec& attention = share_.attention[layer];
+    if (share_.position != model::Position::rotary || !attention.is_rotary) return;
+    const bool scales_all = attention.rotary.query_scale != 0;
+    const std::int64_t pairs = kernels::num_rotary_frequencies(attention.rotary, share_.head_dim),
+                       keys = (E_ - Q_) / 2, turned = 2 * pairs,
+                       features = (scales_all ? Q_ : Q_ * turned / share_.head_dim) +
+                                  keys * turned / share_.head_dim;
+    list.push_back(Operation::memory("rotary", 2 * bytes(features)));
+  }
+  /// Returns whether ranks sum statistics between two passes over queries and keys.
+  bool sums_statistics() const { return share_.qk_norm == model::QkNorm::full_width && plan_.layout.tp > 1; }
+  void add_qk_norm(std::vector<Operation>& list) const {
+    if (share_.qk_norm == model::QkNorm::none) return;
+    if (sums_statistics()) list.push_back(Operation::memory("q/k norm's squares", bytes(qk_features()), 2));
+    list.push_back(Operation::memory("q/k norm", bytes(3 * qk_features()), 2));
+  }
+  /// The gradient of a weight takes a pass of its own, before dx takes the place of dy.
+  void add_qk_norm_backward(std::vector<Operation>& list) const {
+    if (share_.qk_norm == model::QkNorm::none) return;
+    if (sums_statistics())
+      list.push_back(Operation::memory("q/k norm's products", bytes(2 * qk_features()), 2));
+    list.push_back(Operation::memory("q/k norm's weight gradient", bytes(2 * qk_features()), 4));
+    list.push_back(Operation::memory("q/k norm's input gradient", bytes(3 * qk_features()), 2));
   }
   /// Makes a product add its result to the output, which it therefore also reads.
   static Operation added(Operation product) {
@@ -191,7 +215,8 @@ class UnitOperationsBuilder {
   void add_forward(std::vector<Operation>& list, std::int64_t layer, const Steps& steps) const {
     if (attends_.normalises_input) add_norm(list);
     list.push_back(Operation::matmul("qkv", R_, E_, C_));
-    add_rotary(list);
+    add_qk_norm(list);
+    add_rotary(list, layer);
     list.push_back(attention(Pass::forward, layer));
     list.push_back(Operation::matmul("attention's output", R_, C_, Q_));
     add_branch_output(list, attends_);
@@ -227,7 +252,8 @@ class UnitOperationsBuilder {
     if (!share_.parallel_branches) add_branch_output_gradient(list, attends_);
     list.push_back(Operation::matmul("attention output's input gradient", R_, Q_, C_));
     list.push_back(attention(Pass::backward, layer));
-    add_rotary(list);
+    add_rotary(list, layer);
+    add_qk_norm_backward(list);
     list.push_back(Operation::matmul("qkv's input gradient", R_, C_, E_));
     add_branch_input_gradient(list, attends_);
   }
