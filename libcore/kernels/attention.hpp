@@ -79,7 +79,8 @@ struct Visibility {
 /// ([B, H, T, 1], natural, fp32). first_R becomes a tensor that is added to scores. Documents and
 /// windows thus cost as much as all keys of the call, for every block of keys. cuDNN writes 16-bit
 /// results. So results requested in fp32, as in a ring, are rounded before they are merged.
-/// SOFTCAP_ON_GPUS
+/// Soft caps are dt's operations in cuDNN's graph. Where cuDNN has no kernel for that graph, dt's own,
+/// slower kernels compute, and attention_fallbacks() tells.
 ///
 /// Numerics: q, k and v have one dtype: f64, f32, bf16 or f16. y has theirs, or f32 for 16 bits.
 /// lse is f64 for f64, else f32. Sums and softmax are in fp32. If 16-bit operands are multiplied in

@@ -84,7 +84,6 @@ const FusedProblem problems[] = {
     problem(DType::bf16, Mask::causal, 2, 8, 4, 2048, 128, 50),  // soft caps
     problem(DType::bf16, Mask::none, 1, 8, 4, 1024, 128, 50),    //
     problem(DType::bf16, Mask::added, 1, 8, 4, 1024, 64, 50),    //
-    problem(DType::bf16, Mask::causal, 2, 8, 4, 2048, 256, 50),  //
 };
 
 /// The outcome of a plan; `why` is empty if cuDNN makes a kernel.

@@ -91,9 +91,10 @@ std::shared_ptr<Graph> planned(const Context& context, const FusedProblem& probl
   const std::string why = plan_error(*graph, handle_of(DeviceStream(context)));
   if (why.empty()) return graph;
   record_attention_fallback(fmt::format(
-      "cuDNN has no kernel for the {} of attention with {} heads of {}, {} queries and {} keys: {}",
-      problem.is_backward ? "backward pass" : "forward pass", problem.H, problem.D, problem.Tq, problem.Tk,
-      why));
+      "cuDNN has no kernel for the {} of attention{} with {} heads of {}, {} queries and {} keys: {}",
+      problem.is_backward ? "backward pass" : "forward pass",
+      problem.softcap == 0 ? "" : " of soft-capped scores", problem.H, problem.D, problem.Tq, problem.Tk,
+      why.substr(0, why.find('\n'))));  // the other lines list what cuDNN tried
   return nullptr;
 }
 

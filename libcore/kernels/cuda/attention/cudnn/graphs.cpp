@@ -51,26 +51,29 @@ class SoftCap {
 
   /// Adds cap · tanh(products), masked. The products are multiplied by scale / cap.
   TensorPointer scores(const GraphPointer& graph, const TensorPointer& products) {
-    products_ = products;
-    const TensorPointer tanh = graph->pointwise(products, pointwise("tanh", fe::PointwiseMode_t::TANH_FWD));
-    const TensorPointer capped = graph->pointwise(tanh, value(), pointwise("cap", fe::PointwiseMode_t::MUL));
+    tanh_ = graph->pointwise(products, named("tanh", fe::PointwiseMode_t::TANH_FWD));
+    const TensorPointer capped = graph->pointwise(tanh_, value(), named("cap", fe::PointwiseMode_t::MUL));
     return is_causal_ ? fe::graph::attn::score_modifiers::causal_mask(graph, capped) : capped;
   }
-  /// Adds the products' gradients.
+  /// Adds the products' gradients, cap · (1 − tanh²) · dscores. GPUs before H100 have no kernel with
+  /// the operation that computes the gradient of tanh.
   TensorPointer gradients(const GraphPointer& graph, const TensorPointer& dscores) const {
-    const TensorPointer dtanh =
-        graph->pointwise(dscores, value(), pointwise("cap_gradient", fe::PointwiseMode_t::MUL));
-    return graph->pointwise(dtanh, products_, pointwise("tanh_gradient", fe::PointwiseMode_t::TANH_BWD));
+    const auto multiply = [&](const char* name, const TensorPointer& a, const TensorPointer& b) {
+      return graph->pointwise(a, b, named(name, fe::PointwiseMode_t::MUL));
+    };
+    const TensorPointer lost = multiply("lost", dscores, multiply("tanh_squared", tanh_, tanh_));
+    const TensorPointer rest = graph->pointwise(dscores, lost, named("rest", fe::PointwiseMode_t::SUB));
+    return multiply("cap_gradient", rest, value());
   }
 
  private:
   TensorPointer value() const { return std::make_shared<fe::graph::Tensor_attributes>(cap_); }
-  static fe::graph::Pointwise_attributes pointwise(const char* name, fe::PointwiseMode_t mode) {
+  static fe::graph::Pointwise_attributes named(const char* name, fe::PointwiseMode_t mode) {
     return fe::graph::Pointwise_attributes().set_name(name).set_mode(mode);
   }
   float cap_;
   bool is_causal_;
-  TensorPointer products_;
+  TensorPointer tanh_;
 };
 
 class GraphBuilder {
