@@ -40,26 +40,54 @@ std::vector<double> transposed(const std::vector<double>& values, std::int64_t r
   return result;
 }
 
+/// Copies between a stacked tensor as the file stores it and one of its parameters, which begins at row
+/// `first`: to the file if `to_stored`.
+void copy_rows(const HfTensor& tensor, std::int64_t first, std::vector<double>& stored, std::int64_t rows,
+               std::vector<double>& values, bool to_stored) {
+  const std::size_t columns = values.size() / static_cast<std::size_t>(rows);
+  const StackedRows place{first, rows, tensor.shape[0], tensor.groups};
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const auto there = stored.begin() + place.at(row) * static_cast<std::int64_t>(columns),
+               here = values.begin() + row * static_cast<std::int64_t>(columns);
+    if (to_stored)
+      std::copy_n(here, columns, there);
+    else
+      std::copy_n(there, columns, here);
+  }
+}
+
+/// Calls body(parameter's number, its first row, its rows) for each parameter of a tensor. Without
+/// groups, the rows of a transposed tensor are its columns.
+template <class Body>
+void for_params(const HfTensor& tensor, const Decoder& decoder, const Body& body) {
+  std::int64_t first = 0;
+  for (const std::string& part : tensor.params) {
+    const int param = decoder.table().find(part);
+    const std::int64_t rows = decoder.weight(param).dim(0);
+    body(param, first, rows);
+    first += rows;
+  }
+}
+
 /// Copies a tensor as stored in the file into dt's parameters.
 void scatter(const HfTensor& tensor, std::vector<double> stored, const Decoder& decoder) {
   if (tensor.transposed) stored = transposed(stored, tensor.shape[0], tensor.shape[1]);
-  auto from = stored.begin();
-  for (const std::string& part : tensor.params) {
-    const Tensor& weight = decoder.weight(decoder.table().find(part));
-    test::from_doubles({from, from + weight.numel()}, weight);
-    from += weight.numel();
-  }
-  REQUIRE(from == stored.end());
+  for_params(tensor, decoder, [&](int param, std::int64_t first, std::int64_t rows) {
+    const Tensor& weight = decoder.weight(param);
+    std::vector<double> values(static_cast<std::size_t>(weight.numel()));
+    copy_rows(tensor, first, stored, rows, values, false);
+    test::from_doubles(values, weight);
+  });
 }
 
 /// Returns dt's gradients as the file stores them.
 std::vector<double> gather(const HfTensor& tensor, const Decoder& decoder) {
-  std::vector<double> stacked;
-  for (const std::string& part : tensor.params) {
-    const std::vector<double> grad = test::to_doubles(decoder.grad(decoder.table().find(part)));
-    stacked.insert(stacked.end(), grad.begin(), grad.end());
-  }
-  return tensor.transposed ? transposed(stacked, tensor.shape[1], tensor.shape[0]) : stacked;
+  std::vector<double> stored(static_cast<std::size_t>(tensor.shape.numel()));
+  for_params(tensor, decoder, [&](int param, std::int64_t first, std::int64_t rows) {
+    std::vector<double> values = test::to_doubles(decoder.grad(param));
+    copy_rows(tensor, first, stored, rows, values, true);
+  });
+  return tensor.transposed ? transposed(stored, tensor.shape[1], tensor.shape[0]) : stored;
 }
 
 double norm(const std::vector<double>& values) {

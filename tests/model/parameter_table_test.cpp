@@ -296,14 +296,15 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "matrices and tables start normal and decay; norms start at one, biases at zero, and neither decays") {
+    "matrices and tables start normal and decay; norms start as one, biases at zero, and neither decays") {
   for (const ModelSpec& spec : various_specs()) {
     const ParameterTable table(spec);
     for (const ParamSpec& param : table.params()) {
       const bool matrix = param.shape.rank() == 2;
       CHECK(param.decays == matrix);
       CHECK((param.init.kind == Init::Kind::normal) == matrix);
-      if (!matrix) CHECK((param.init.kind == Init::Kind::zeros) == param.name.ends_with(".bias"));
+      const bool is_zero = param.name.ends_with(".bias") || spec.norm_weight_plus_one;
+      if (!matrix) CHECK((param.init.kind == Init::Kind::zeros) == is_zero);
     }
   }
 }
