@@ -19,21 +19,39 @@
 
 namespace dt::kernels {
 
-/// Computes nll_R (fp64) = −log softmax(logits)[label] for each row. logits are f64, f32, bf16 or
-/// f16; labels are int32. A negative label is no target: its nll is 0.
+/// The losses of rows, in fp64. They are 0 for a negative label, which is no target.
+struct TokenLosses {
+  TokenLosses(const Tensor& nll, const Tensor& squared_lse = {}) : nll_R(nll), squared_lse_R(squared_lse) {}
+  Tensor nll_R;          // −log softmax(logits)[label]
+  Tensor squared_lse_R;  // (log Σ e^logit)², the z-loss; may be absent
+};
+
+/// What the gradient that replaces the logits of a target is: that of
+///   scale · (nll + z_coefficient · (log Σ e^logit)²).
+/// Source of the second term: Chowdhery et al. 2022 (PaLM), section 5.
+struct LossGradient {
+  LossGradient(double factor, double z = 0, double cap = 0) : scale(factor), z_coefficient(z), softcap(cap) {}
+  double scale;
+  double z_coefficient;
+  /// If it is not 0, logits are cap · tanh(x / cap), and the gradient is that of x: it has the factor
+  /// 1 − (logit / cap)².
+  double softcap;
+};
+
+/// Computes the losses of each row. logits are f64, f32, bf16 or f16; labels are int32.
 /// Errors: internal for a label beyond the vocabulary. On a GPU, labels are not checked, and the
 /// nll is NaN.
 void cross_entropy(const Context& context, const Tensor& logits_RV, const Tensor& labels_R,
-                   const Tensor& nll_R);
-/// Computes the same nll_R, and replaces the logits by their gradient (softmax − onehot) · scale
-/// for each row. Rows with a negative label become zero. Each row is read from memory once; on a
-/// GPU it is read again from the cache.
-void cross_entropy_gradient(const Context& context, const Tensor& labels_R, double scale, const Tensor& nll_R,
-                            const Tensor& logits_RV);
+                   const TokenLosses& losses);
+/// Computes the same losses, and replaces the logits by their gradient. Without z-loss and cap it is
+/// (softmax − onehot) · scale for each row. Rows with a negative label become zero. Each row is read
+/// from memory once; on a GPU it is read again from the cache.
+void cross_entropy_gradient(const Context& context, const Tensor& labels_R, const LossGradient& gradient,
+                            const TokenLosses& losses, const Tensor& logits_RV);
 
 // The functions below compute the same if N ranks divide the vocabulary, evenly or not. `columns`
 // are a rank's columns of the vocabulary; labels count the whole vocabulary. Each rank computes its
-// part, the ranks gather all parts, and each rank finishes its own columns, with the same nll_R on
+// part, the ranks gather all parts, and each rank finishes its own columns, with the same losses on
 // all ranks.
 // Source: Shoeybi et al. 2019, section 3.
 
@@ -42,14 +60,15 @@ void cross_entropy_gradient(const Context& context, const Tensor& labels_R, doub
 /// label are zero.
 void cross_entropy_partial(const Context& context, const Tensor& logits_RV, const Tensor& labels_R,
                            DimShard columns, const Tensor& part_3R);
-/// Computes nll_R from the partial losses of all ranks in rank order.
+/// Computes the losses from the partial losses of all ranks in rank order.
 void cross_entropy_from_partials(const Context& context, const Tensor& parts_N3R, const Tensor& labels_R,
-                                 const Tensor& nll_R);
-/// Computes the same nll_R, and replaces this rank's logits by their gradient, as
+                                 const TokenLosses& losses);
+/// Computes the same losses, and replaces this rank's logits by their gradient, as
 /// cross_entropy_gradient does.
 void cross_entropy_gradient_from_partials(const Context& context, const Tensor& parts_N3R,
-                                          const Tensor& labels_R, DimShard columns, double scale,
-                                          const Tensor& nll_R, const Tensor& logits_RV);
+                                          const Tensor& labels_R, DimShard columns,
+                                          const LossGradient& gradient, const TokenLosses& losses,
+                                          const Tensor& logits_RV);
 
 // The partial losses of a row and their combination, for kernels on CPUs and GPUs.
 
@@ -58,6 +77,11 @@ struct SumOfExponentials {
   double shift, sum;
   /// Returns −log of the share of e^x in the sum.
   DT_ALSO_ON_GPUS double nll(double x) const { return shift - x + std::log(sum); }
+  DT_ALSO_ON_GPUS double squared_log() const { return nll(0) * nll(0); }
+  /// Returns the factor that z-loss gives softmax in the gradient. It is 1 without z-loss.
+  DT_ALSO_ON_GPUS double softmax_factor(double z_coefficient) const {
+    return z_coefficient == 0 ? 1 : 1 + 2 * z_coefficient * nll(0);
+  }
 };
 
 /// A row's loss over the columns of one rank, or of all ranks.

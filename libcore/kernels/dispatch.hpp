@@ -15,6 +15,7 @@
 #include "kernels/norm.hpp"
 #include "kernels/optimizer_step.hpp"
 #include "kernels/rotary.hpp"
+#include "kernels/softcap.hpp"
 #include "tensor/context.hpp"
 #include "tensor/tensor.hpp"
 
@@ -61,6 +62,7 @@ namespace dt::kernels {
   KERNEL(cross_entropy_partial)                \
   KERNEL(cross_entropy_from_partials)          \
   KERNEL(cross_entropy_gradient_from_partials) \
+  KERNEL(scale_and_softcap)                    \
   /* elementwise */                            \
   KERNEL(add)                                  \
   KERNEL(add_bias_residual)                    \

@@ -21,6 +21,7 @@
 #include "kernels/norm.hpp"
 #include "kernels/optimizer_step.hpp"
 #include "kernels/rotary.hpp"
+#include "kernels/softcap.hpp"
 #include "tensor/host_tensor.hpp"
 
 using namespace dt;
@@ -170,6 +171,12 @@ void cross_entropy_gradient(benchmark::State& state, DType dtype) {
   measure_bytes(state, b.bytes(2.0 * R * V),
                 [&](const Context& c) { kernels::cross_entropy_gradient(c, labels, 1e-3, nll, logits); });
 }
+void scale_and_softcap(benchmark::State& state, DType dtype) {
+  Bench b(dtype);
+  const Tensor logits = b.elements({R, V});
+  measure_bytes(state, b.bytes(2.0 * R * V),
+                [&](const Context& c) { kernels::scale_and_softcap(c, 1, 30, logits); });
+}
 /// Measures a rank that has the whole vocabulary; with n ranks the time is an n-th.
 void cross_entropy_partial(benchmark::State& state, DType dtype) {
   Bench b(dtype);
@@ -297,6 +304,7 @@ void register_all() {
     DT_ADD(gelu), DT_ADD(gelu_backward), DT_ADD(swiglu), DT_ADD(swiglu_backward);
     DT_ADD(embedding), DT_ADD(embedding_backward), DT_ADD(cross_entropy), DT_ADD(cross_entropy_gradient);
     DT_ADD(cross_entropy_partial), DT_ADD(cross_entropy_gradient_from_partials);
+    DT_ADD(scale_and_softcap);
     DT_ADD(add_bias_residual), DT_ADD(bias_backward);
     DT_ADD(add), DT_ADD(scale_add), DT_ADD(convert), DT_ADD(sum_squares_by_block);
     for (const auto& [name, kind] : enum_names(kernels::OptimizerKind{})) {

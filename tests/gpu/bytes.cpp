@@ -12,6 +12,7 @@
 #include "kernels/norm.hpp"
 #include "kernels/optimizer_step.hpp"
 #include "kernels/rotary.hpp"
+#include "kernels/softcap.hpp"
 
 namespace dt::test_device {
 
@@ -111,6 +112,11 @@ void of_heads(const Context& context, Rates& rates) {
                labels = rates.tensor({R}, DType::i32), nll = rates.tensor({R}, DType::f64);
   rates.of("cross_entropy_gradient", 4 * V,
            [=, &context] { kernels::cross_entropy_gradient(context, labels, 1, nll, logits); });
+  rates.of("cross_entropy_gradient, capped", 4 * V, [=, &context] {
+    kernels::cross_entropy_gradient(context, labels, {1, 1e-4, 30}, nll, logits);
+  });
+  rates.of("scale_and_softcap", 4 * V,
+           [=, &context] { kernels::scale_and_softcap(context, 0.5, 30, logits); });
 }
 
 }  // namespace

@@ -106,6 +106,14 @@ inline model::ModelSpec tiny_qk_norm(model::QkNorm norm) {
   return s;
 }
 
+/// Returns a model whose logits have a factor and a cap that bends them.
+inline model::ModelSpec tiny_capped_logits() {
+  model::ModelSpec s = tiny_llama(false, true);
+  s.logit_scale = 0.6;
+  s.logit_softcap = 1.5;
+  return s;
+}
+
 inline std::vector<model::ModelSpec> every_kind() {
   std::vector<model::ModelSpec> kinds{tiny_gpt2(true),
                                       tiny_gpt2(false),
@@ -115,6 +123,7 @@ inline std::vector<model::ModelSpec> every_kind() {
                                       tiny_mixed_attention(),
                                       tiny_scaled_gpt2(),
                                       tiny_capped_scores(),
+                                      tiny_capped_logits(),
                                       tiny_interleaved(),
                                       tiny_longrope(),
                                       tiny_qk_norm(model::QkNorm::per_head),

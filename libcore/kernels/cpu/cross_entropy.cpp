@@ -1,5 +1,6 @@
 #include "kernels/cross_entropy.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -121,15 +122,29 @@ HWY_INLINE void with_exponential_of_sum(const T*, double shift, const Body& body
   if (!with_quick<T>(about, run)) body(FromHighest(about));
 }
 
-/// Replaces logits by e · factor. Meanwhile prefetches the row at `next`: all of a row of 16 bits,
+// The derivative of logits by what a cap takes.
+struct Uncapped {
+  HWY_INLINE V times_slope(V gradient, V) const { return gradient; }
+};
+struct Capped {
+  V inverse;
+  explicit Capped(double cap) : inverse(hn::Set(floats, static_cast<float>(1 / cap))) {}
+  /// A logit may have been rounded beyond the cap; the slope is then 0.
+  HWY_INLINE V times_slope(V gradient, V logit) const {
+    const V tanh = hn::Mul(logit, inverse);
+    return hn::Mul(gradient, at_least(0, hn::NegMulAdd(tanh, tanh, hn::Set(floats, 1))));
+  }
+};
+
+/// Replaces logits by e · factor · slope. Meanwhile prefetches the row at `next`: all of a row of 16 bits,
 /// half of one of fp32, which takes less computation per byte.
-template <class T, class Exponential>
+template <class T, class Exponential, class Cap>
 HWY_INLINE void softmax_row(T* logits, std::int64_t count, const Exponential& exponential_of, float by,
-                            const T* next) {
+                            const T* next, const Cap& cap) {
   const V factor = hn::Set(floats, by);
   const auto value = [&](V x) HWY_ATTR {
     const auto [power, rest] = exponential_of(x);
-    return hn::Mul(hn::Mul(power, rest), factor);
+    return cap.times_slope(hn::Mul(hn::Mul(power, rest), factor), x);
   };
   std::int64_t i = 0;
   for (; i + 2 * num_lanes <= count; i += 2 * num_lanes) {
@@ -167,41 +182,63 @@ HWY_INLINE void for_rows(const Tensor& logits_RV, const Tensor& labels_R, DimSha
   });
 }
 
-/// Replaces the row by its gradient and returns its nll.
-template <class T, class Exponential>
-HWY_INLINE double set_gradient(const Row<T>& row, const Exponential& exponential_of, const PartialLoss& whole,
-                               float scale) {
-  const double nll = whole.nll(), factor = std::exp(-whole.exponentials.nll(exponential_of.shift)) * scale;
-  softmax_row(row.logits, row.count, exponential_of, static_cast<float>(factor), row.next);
-  if (row.label >= 0) row.logits[row.label] = T(static_cast<float>((std::exp(-nll) - 1) * scale));
-  return nll;
+void set_losses(const TokenLosses& losses, std::int64_t r, const PartialLoss& whole) {
+  losses.nll_R.data<double>()[r] = whole.nll();
+  if (losses.squared_lse_R) losses.squared_lse_R.data<double>()[r] = whole.exponentials.squared_log();
 }
-
 /// Does the same for a row without a target.
-template <class T>
-double set_no_gradient(const Row<T>& row) {
-  std::fill_n(row.logits, row.count, T{});
-  return 0;
+void set_no_losses(const TokenLosses& losses, std::int64_t r) {
+  losses.nll_R.data<double>()[r] = 0;
+  if (losses.squared_lse_R) losses.squared_lse_R.data<double>()[r] = 0;
 }
 
-void cross_entropy_rows(const Tensor& logits_RV, const Tensor& labels_R, const Tensor& nll_R,
+/// Replaces the row by its gradient.
+template <class T, class Exponential>
+HWY_INLINE void set_gradient(const Row<T>& row, const Exponential& exponential_of, const PartialLoss& whole,
+                             const LossGradient& gradient) {
+  const auto scale = static_cast<float>(gradient.scale);
+  const double of_softmax = whole.exponentials.softmax_factor(gradient.z_coefficient),
+               factor = std::exp(-whole.exponentials.nll(exponential_of.shift)) * of_softmax * scale;
+  double at_label = (std::exp(-whole.nll()) * of_softmax - 1) * scale;
+  const auto set = [&](const auto& cap) HWY_ATTR {
+    softmax_row(row.logits, row.count, exponential_of, static_cast<float>(factor), row.next, cap);
+  };
+  if (gradient.softcap == 0) {
+    set(Uncapped());
+  } else {
+    const double tanh = whole.label_logit / gradient.softcap;
+    at_label *= std::max(0.0, 1 - tanh * tanh);
+    set(Capped(gradient.softcap));
+  }
+  if (row.label >= 0) row.logits[row.label] = T(static_cast<float>(at_label));
+}
+
+/// Writes the losses and the gradient of a row without a target.
+template <class T>
+void set_no_gradient(const Row<T>& row, const TokenLosses& losses, std::int64_t r) {
+  set_no_losses(losses, r);
+  std::fill_n(row.logits, row.count, T{});
+}
+
+void cross_entropy_rows(const Tensor& logits_RV, const Tensor& labels_R, const TokenLosses& losses,
                         std::int64_t begin, std::int64_t end) {
-  double* nll = nll_R.data<double>();
   for_rows(logits_RV, labels_R, {}, begin, end, [&](std::int64_t r, const auto& row) HWY_ATTR {
-    nll[r] = 0;
-    if (!row.has_target) return;
-    with_exponentials(row.logits, row.count,
-                      [&](const auto&, const SumOfExponentials& all) { nll[r] = all.nll(row.at_label()); });
+    if (!row.has_target) return set_no_losses(losses, r);
+    with_exponentials(row.logits, row.count, [&](const auto&, const SumOfExponentials& all) {
+      set_losses(losses, r, {all, row.at_label()});
+    });
   });
 }
 
-void cross_entropy_gradient_rows(const Tensor& labels_R, float scale, const Tensor& nll_R,
-                                 const Tensor& logits_RV, std::int64_t begin, std::int64_t end) {
-  double* nll = nll_R.data<double>();
+void cross_entropy_gradient_rows(const Tensor& labels_R, const LossGradient& gradient,
+                                 const TokenLosses& losses, const Tensor& logits_RV, std::int64_t begin,
+                                 std::int64_t end) {
   for_rows(logits_RV, labels_R, {}, begin, end, [&](std::int64_t r, const auto& row) HWY_ATTR {
-    if (!row.has_target) return void(nll[r] = set_no_gradient(row));
+    if (!row.has_target) return set_no_gradient(row, losses, r);
     const auto finish = [&](const auto& exponential_of, const SumOfExponentials& all) HWY_ATTR {
-      nll[r] = set_gradient(row, exponential_of, {all, row.at_label()}, scale);
+      const PartialLoss whole{all, row.at_label()};
+      set_losses(losses, r, whole);
+      set_gradient(row, exponential_of, whole, gradient);
     };
     with_exponentials(row.logits, row.count, finish);
   });
@@ -220,16 +257,16 @@ void cross_entropy_part_rows(const Tensor& logits_RV, const Tensor& labels_R, Di
 }
 
 void cross_entropy_gradient_of_parts_rows(const Tensor& parts_N3R, const Tensor& labels_R, DimShard columns,
-                                          float scale, const Tensor& nll_R, const Tensor& logits_RV,
-                                          std::int64_t begin, std::int64_t end) {
+                                          const LossGradient& gradient, const TokenLosses& losses,
+                                          const Tensor& logits_RV, std::int64_t begin, std::int64_t end) {
   const double* parts = parts_N3R.data<double>();
   const std::int64_t N = parts_N3R.dim(0), R = parts_N3R.dim(2);
-  double* nll = nll_R.data<double>();
   for_rows(logits_RV, labels_R, columns, begin, end, [&](std::int64_t r, const auto& row) HWY_ATTR {
-    if (!row.has_target) return void(nll[r] = set_no_gradient(row));
+    if (!row.has_target) return set_no_gradient(row, losses, r);
     const PartialLoss whole = combine_partial_losses(parts, N, R, r);
+    set_losses(losses, r, whole);
     const auto finish = [&](const auto& exponential_of)
-                            HWY_ATTR { nll[r] = set_gradient(row, exponential_of, whole, scale); };
+                            HWY_ATTR { set_gradient(row, exponential_of, whole, gradient); };
     with_exponential_of_sum(row.logits, whole.exponentials.shift, finish);
   });
 }
@@ -246,17 +283,17 @@ HWY_EXPORT(cross_entropy_part_rows);
 HWY_EXPORT(cross_entropy_gradient_of_parts_rows);
 
 void cross_entropy(const Context& context, const Tensor& logits_RV, const Tensor& labels_R,
-                   const Tensor& nll_R) {
+                   const TokenLosses& losses) {
   for_ranges(context, logits_RV.dim(0), logits_RV.dim(1), [&](std::int64_t begin, std::int64_t end) {
-    HWY_DYNAMIC_DISPATCH(cross_entropy_rows)(logits_RV, labels_R, nll_R, begin, end);
+    HWY_DYNAMIC_DISPATCH(cross_entropy_rows)(logits_RV, labels_R, losses, begin, end);
   });
 }
 
-void cross_entropy_gradient(const Context& context, const Tensor& labels_R, double scale, const Tensor& nll_R,
-                            const Tensor& logits_RV) {
+void cross_entropy_gradient(const Context& context, const Tensor& labels_R, const LossGradient& gradient,
+                            const TokenLosses& losses, const Tensor& logits_RV) {
   for_ranges(context, logits_RV.dim(0), logits_RV.dim(1), [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(cross_entropy_gradient_rows)
-    (labels_R, static_cast<float>(scale), nll_R, logits_RV, begin, end);
+    (labels_R, gradient, losses, logits_RV, begin, end);
   });
 }
 
@@ -268,11 +305,12 @@ void cross_entropy_partial(const Context& context, const Tensor& logits_RV, cons
 }
 
 void cross_entropy_gradient_from_partials(const Context& context, const Tensor& parts_N3R,
-                                          const Tensor& labels_R, DimShard columns, double scale,
-                                          const Tensor& nll_R, const Tensor& logits_RV) {
+                                          const Tensor& labels_R, DimShard columns,
+                                          const LossGradient& gradient, const TokenLosses& losses,
+                                          const Tensor& logits_RV) {
   for_ranges(context, logits_RV.dim(0), logits_RV.dim(1), [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(cross_entropy_gradient_of_parts_rows)
-    (parts_N3R, labels_R, columns, static_cast<float>(scale), nll_R, logits_RV, begin, end);
+    (parts_N3R, labels_R, columns, gradient, losses, logits_RV, begin, end);
   });
 }
 

@@ -14,6 +14,7 @@
 #include "kernels/norm.hpp"
 #include "kernels/optimizer_step.hpp"
 #include "kernels/rotary.hpp"
+#include "kernels/softcap.hpp"
 
 namespace dt::kernels::cpu {
 
@@ -50,6 +51,8 @@ decltype(kernels::cross_entropy) cross_entropy;
 decltype(kernels::cross_entropy_gradient) cross_entropy_gradient;
 decltype(kernels::cross_entropy_partial) cross_entropy_partial;
 decltype(kernels::cross_entropy_gradient_from_partials) cross_entropy_gradient_from_partials;
+
+decltype(kernels::scale_and_softcap) scale_and_softcap;
 
 decltype(kernels::add) add;
 decltype(kernels::add_bias_residual) add_bias_residual;

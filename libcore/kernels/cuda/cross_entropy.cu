@@ -119,19 +119,67 @@ __device__ PartialLoss part_of_parts(const double* parts_N3R, std::int64_t N, st
   return *shared;
 }
 
-template <class T>
-__device__ void set_gradient(const Rows<T>& rows, std::int64_t r, const PartialLoss& whole, double scale) {
+/// The losses that a kernel writes, and their gradient: nll alone, without a cap.
+struct PlainLoss {
+  double scale;
+  double* nll;
+
+  __device__ double softmax_factor(const SumOfExponentials&) const { return 1; }
+  template <class V>
+  __device__ V slope(V) const {
+    return 1;
+  }
+  __device__ void store(std::int64_t r, bool is_target, const PartialLoss& whole) const {
+    nll[r] = is_target ? whole.nll() : 0;
+  }
+};
+
+/// The same, with z-loss or a cap.
+struct ExtendedLoss {
+  double scale, z_coefficient;
+  double inverse_cap;  // 0 without a cap
+  double *nll, *squared_lse;
+
+  __device__ double softmax_factor(const SumOfExponentials& all) const {
+    return all.softmax_factor(z_coefficient);
+  }
+  /// Returns the derivative of a logit by what the cap takes. A logit may have been rounded beyond the
+  /// cap; the slope is then 0.
+  template <class V>
+  __device__ V slope(V logit) const {
+    const V tanh = fmax(V(-1), fmin(V(1), logit * static_cast<V>(inverse_cap)));
+    return 1 - tanh * tanh;
+  }
+  __device__ void store(std::int64_t r, bool is_target, const PartialLoss& whole) const {
+    nll[r] = is_target ? whole.nll() : 0;
+    if (squared_lse) squared_lse[r] = is_target ? whole.exponentials.squared_log() : 0;
+  }
+};
+
+ExtendedLoss extended_loss(const LossGradient& gradient, const TokenLosses& losses) {
+  return {gradient.scale, gradient.z_coefficient, gradient.softcap == 0 ? 0 : 1 / gradient.softcap,
+          losses.nll_R.data<double>(), elements<double>(losses.squared_lse_R)};
+}
+bool is_plain(const LossGradient& gradient, const TokenLosses& losses) {
+  return gradient.z_coefficient == 0 && gradient.softcap == 0 && !losses.squared_lse_R;
+}
+
+template <class T, class Loss>
+__device__ void set_gradient(const Rows<T>& rows, std::int64_t r, const PartialLoss& whole,
+                             const Loss& loss) {
   constexpr int N = vec_size<T>;
+  const double of_softmax = loss.softmax_factor(whole.exponentials);
   const auto shift = static_cast<Value<T>>(whole.exponentials.shift);
-  const auto factor = static_cast<Value<T>>(scale / whole.exponentials.sum);
+  const auto factor = static_cast<Value<T>>(loss.scale * of_softmax / whole.exponentials.sum);
   const std::int64_t label = rows.place(r);
   T* const logits = rows.row(r);
   for_logits(logits, rows.V, [&](std::int64_t v, auto left, Vec<Value<T>, N> values) {
-    for (auto& value : values.at) value = exponential<T>(value - shift) * factor;
+    for (auto& value : values.at) value = exponential<T>(value - shift) * factor * loss.slope(value);
     store_vec_streaming<N>(logits + v, left, values);
   });
   if (label >= 0 && label / N % blockDim.x == threadIdx.x)  // this thread has written it
-    logits[label] = rounded<T>(static_cast<Value<T>>((std::exp(-whole.nll()) - 1) * scale));
+    logits[label] = rounded<T>(static_cast<Value<T>>((std::exp(-whole.nll()) * of_softmax - 1) * loss.scale *
+                                                     loss.slope(whole.label_logit)));
 }
 
 template <class T>
@@ -141,31 +189,37 @@ __device__ void set_no_gradient(const Rows<T>& rows, std::int64_t r) {
     store_vec<N>(rows.row(r) + v, rows.V - v, Vec<Value<T>, N>{});
 }
 
-/// Writes the row's nll and its gradient.
-template <class T>
-__device__ void finish_row(const Rows<T>& rows, std::int64_t r, const PartialLoss& whole, double scale,
-                           double* nll) {
-  if (threadIdx.x == 0) nll[r] = rows.has_target(r) ? whole.nll() : 0;
+/// Writes the row's losses and its gradient.
+template <class T, class Loss>
+__device__ void finish_row(const Rows<T>& rows, std::int64_t r, const PartialLoss& whole, const Loss& loss) {
+  if (threadIdx.x == 0) loss.store(r, rows.has_target(r), whole);
   if (rows.has_target(r)) {
-    set_gradient(rows, r, whole, scale);
+    set_gradient(rows, r, whole, loss);
   } else {
     set_no_gradient(rows, r);
   }
 }
 
 template <class T>
-__global__ void __launch_bounds__(loss_threads, blocks_at_once<T>) loss_of_rows(Rows<T> rows, double* nll) {
+__global__ void __launch_bounds__(loss_threads, blocks_at_once<T>)
+    loss_of_rows(Rows<T> rows, double* nll, double* squared_lse) {
   const std::int64_t r = blockIdx.x;
   if (r >= rows.R) return;
   const PartialLoss whole = part_of_row(rows, r);
-  if (threadIdx.x == 0) nll[r] = rows.has_target(r) ? whole.nll() : 0;
+  if (threadIdx.x == 0) ExtendedLoss{0, 0, 0, nll, squared_lse}.store(r, rows.has_target(r), whole);
 }
 
 template <class T>
 __global__ void __launch_bounds__(loss_threads, blocks_at_once<T>)
     gradient_of_rows(Rows<T> rows, double scale, double* nll) {
   const std::int64_t r = blockIdx.x;
-  if (r < rows.R) finish_row(rows, r, part_of_row(rows, r), scale, nll);
+  if (r < rows.R) finish_row(rows, r, part_of_row(rows, r), PlainLoss{scale, nll});
+}
+template <class T>
+__global__ void __launch_bounds__(loss_threads, blocks_at_once<T>)
+    extended_gradient_of_rows(Rows<T> rows, ExtendedLoss loss) {
+  const std::int64_t r = blockIdx.x;
+  if (r < rows.R) finish_row(rows, r, part_of_row(rows, r), loss);
 }
 
 template <class T>
@@ -178,35 +232,48 @@ __global__ void __launch_bounds__(loss_threads, blocks_at_once<T>)
 }
 
 __global__ void loss_of_parts(const double* parts_N3R, std::int64_t N, const std::int32_t* labels,
-                              std::int64_t R, double* nll) {
+                              std::int64_t R, double* nll, double* squared_lse) {
+  const ExtendedLoss loss{0, 0, 0, nll, squared_lse};
   for (std::int64_t r = first_element(); r < R; r += element_stride())
-    nll[r] = labels[r] >= 0 ? combine_partial_losses(parts_N3R, N, R, r).nll() : 0;
+    loss.store(r, labels[r] >= 0, combine_partial_losses(parts_N3R, N, R, r));
 }
 
 template <class T>
 __global__ void __launch_bounds__(loss_threads, blocks_at_once<T>)
     gradient_of_parts(const double* parts_N3R, std::int64_t N, Rows<T> rows, double scale, double* nll) {
   const std::int64_t r = blockIdx.x;
-  if (r < rows.R) finish_row(rows, r, part_of_parts(parts_N3R, N, rows.R, r), scale, nll);
+  if (r < rows.R) finish_row(rows, r, part_of_parts(parts_N3R, N, rows.R, r), PlainLoss{scale, nll});
+}
+template <class T>
+__global__ void __launch_bounds__(loss_threads, blocks_at_once<T>)
+    extended_gradient_of_parts(const double* parts_N3R, std::int64_t N, Rows<T> rows, ExtendedLoss loss) {
+  const std::int64_t r = blockIdx.x;
+  if (r < rows.R) finish_row(rows, r, part_of_parts(parts_N3R, N, rows.R, r), loss);
 }
 
 }  // namespace
 
 void cross_entropy(const Context& context, const Tensor& logits_RV, const Tensor& labels_R,
-                   const Tensor& nll_R) {
+                   const TokenLosses& losses) {
   with_elements(logits_RV.dtype(), [&](auto element) {
     using T = decltype(element);
     launch(context, "cross_entropy", grid_for_loss(logits_RV.dim(0)), loss_of_rows<T>,
-           rows_of<T>(logits_RV, labels_R, {}), nll_R.data<double>());
+           rows_of<T>(logits_RV, labels_R, {}), losses.nll_R.data<double>(),
+           elements<double>(losses.squared_lse_R));
   });
 }
 
-void cross_entropy_gradient(const Context& context, const Tensor& labels_R, double scale, const Tensor& nll_R,
-                            const Tensor& logits_RV) {
+void cross_entropy_gradient(const Context& context, const Tensor& labels_R, const LossGradient& gradient,
+                            const TokenLosses& losses, const Tensor& logits_RV) {
   with_elements(logits_RV.dtype(), [&](auto element) {
     using T = decltype(element);
-    launch(context, "cross_entropy_gradient", grid_for_loss(logits_RV.dim(0)), gradient_of_rows<T>,
-           rows_of<T>(logits_RV, labels_R, {}), scale, nll_R.data<double>());
+    const char* const name = "cross_entropy_gradient";
+    const Grid grid = grid_for_loss(logits_RV.dim(0));
+    const Rows<T> rows = rows_of<T>(logits_RV, labels_R, {});
+    if (is_plain(gradient, losses))
+      launch(context, name, grid, gradient_of_rows<T>, rows, gradient.scale, losses.nll_R.data<double>());
+    else
+      launch(context, name, grid, extended_gradient_of_rows<T>, rows, extended_loss(gradient, losses));
   });
 }
 
@@ -220,19 +287,29 @@ void cross_entropy_partial(const Context& context, const Tensor& logits_RV, cons
 }
 
 void cross_entropy_from_partials(const Context& context, const Tensor& parts_N3R, const Tensor& labels_R,
-                                 const Tensor& nll_R) {
-  launch(context, "cross_entropy_of_parts", grid_for(nll_R.numel()), loss_of_parts, parts_N3R.data<double>(),
-         parts_N3R.dim(0), labels_R.data<std::int32_t>(), labels_R.numel(), nll_R.data<double>());
+                                 const TokenLosses& losses) {
+  launch(context, "cross_entropy_of_parts", grid_for(labels_R.numel()), loss_of_parts,
+         parts_N3R.data<double>(), parts_N3R.dim(0), labels_R.data<std::int32_t>(), labels_R.numel(),
+         losses.nll_R.data<double>(), elements<double>(losses.squared_lse_R));
 }
 
 void cross_entropy_gradient_from_partials(const Context& context, const Tensor& parts_N3R,
-                                          const Tensor& labels_R, DimShard columns, double scale,
-                                          const Tensor& nll_R, const Tensor& logits_RV) {
+                                          const Tensor& labels_R, DimShard columns,
+                                          const LossGradient& gradient, const TokenLosses& losses,
+                                          const Tensor& logits_RV) {
   with_elements(logits_RV.dtype(), [&](auto element) {
     using T = decltype(element);
-    launch(context, "cross_entropy_gradient_of_parts", grid_for_loss(logits_RV.dim(0)), gradient_of_parts<T>,
-           parts_N3R.data<double>(), parts_N3R.dim(0), rows_of<T>(logits_RV, labels_R, columns), scale,
-           nll_R.data<double>());
+    const char* const name = "cross_entropy_gradient_of_parts";
+    const Grid grid = grid_for_loss(logits_RV.dim(0));
+    const double* const parts = parts_N3R.data<double>();
+    const std::int64_t N = parts_N3R.dim(0);
+    const Rows<T> rows = rows_of<T>(logits_RV, labels_R, columns);
+    if (is_plain(gradient, losses))
+      launch(context, name, grid, gradient_of_parts<T>, parts, N, rows, gradient.scale,
+             losses.nll_R.data<double>());
+    else
+      launch(context, name, grid, extended_gradient_of_parts<T>, parts, N, rows,
+             extended_loss(gradient, losses));
   });
 }
 

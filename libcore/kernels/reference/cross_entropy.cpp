@@ -19,33 +19,47 @@ SumOfExponentials sum_of_exponentials(const T* logits, std::int64_t V) {
   return {highest, sum};
 }
 
+/// Writes the losses of row r, whose sum of exponentials is `all` if it has a target.
+void set_losses(const TokenLosses& losses, std::int64_t r, bool is_target, const PartialLoss& all) {
+  losses.nll_R.data<double>()[r] = is_target ? all.nll() : 0;
+  if (losses.squared_lse_R)
+    losses.squared_lse_R.data<double>()[r] = is_target ? all.exponentials.squared_log() : 0;
+}
+
 /// `label` is the index of the label among these logits, −1 if it is not among them.
 template <class T>
 void set_gradient(T* logits, std::int64_t V, std::int64_t label, const SumOfExponentials& whole,
-                  double scale) {
-  const double log_sum = std::log(whole.sum);
+                  const LossGradient& gradient) {
+  const double log_sum = std::log(whole.sum), factor = whole.softmax_factor(gradient.z_coefficient);
   for (std::int64_t v = 0; v < V; ++v) {
     const double p = std::exp(logits[v] - whole.shift - log_sum);
-    logits[v] = static_cast<T>((p - (v == label ? 1 : 0)) * scale);
+    const double tanh = gradient.softcap == 0 ? 0 : logits[v] / gradient.softcap;
+    logits[v] = static_cast<T>((factor * p - (v == label ? 1 : 0)) * gradient.scale *
+                               std::max(0.0, 1 - tanh * tanh));  // a logit may be rounded beyond the cap
   }
 }
 
 }  // namespace
 
 template <class T>
-void cross_entropy(const Context&, const Tensor& logits_RV, const Tensor& labels_R, const Tensor& nll_R) {
+void cross_entropy(const Context&, const Tensor& logits_RV, const Tensor& labels_R,
+                   const TokenLosses& losses) {
   const std::int64_t R = logits_RV.dim(0), V = logits_RV.dim(1);
   for (std::int64_t r = 0; r < R; ++r) {
     const T* logits = logits_RV.data<T>() + r * V;
     const std::int32_t label = labels_R.data<std::int32_t>()[r];
-    nll_R.data<double>()[r] = label < 0 ? 0 : sum_of_exponentials(logits, V).nll(logits[label]);
+    if (label < 0) {
+      set_losses(losses, r, false, {});
+    } else {
+      set_losses(losses, r, true, {sum_of_exponentials(logits, V), logits[label]});
+    }
   }
 }
 
 template <class T>
-void cross_entropy_gradient(const Context& context, const Tensor& labels_R, double scale, const Tensor& nll_R,
-                            const Tensor& logits_RV) {
-  cross_entropy<T>(context, logits_RV, labels_R, nll_R);
+void cross_entropy_gradient(const Context& context, const Tensor& labels_R, const LossGradient& gradient,
+                            const TokenLosses& losses, const Tensor& logits_RV) {
+  cross_entropy<T>(context, logits_RV, labels_R, losses);
   const std::int64_t R = logits_RV.dim(0), V = logits_RV.dim(1);
   for (std::int64_t r = 0; r < R; ++r) {
     T* logits = logits_RV.data<T>() + r * V;
@@ -53,7 +67,7 @@ void cross_entropy_gradient(const Context& context, const Tensor& labels_R, doub
     if (label < 0) {
       std::fill_n(logits, V, T{0});
     } else {
-      set_gradient(logits, V, label, sum_of_exponentials(logits, V), scale);
+      set_gradient(logits, V, label, sum_of_exponentials(logits, V), gradient);
     }
   }
 }
@@ -73,21 +87,20 @@ void cross_entropy_partial(const Context&, const Tensor& logits_RV, const Tensor
 }
 
 void cross_entropy_from_partials(const Context&, const Tensor& parts_N3R, const Tensor& labels_R,
-                                 const Tensor& nll_R) {
+                                 const TokenLosses& losses) {
   for (std::int64_t r = 0; r < labels_R.dim(0); ++r) {
     const bool is_target = labels_R.data<std::int32_t>()[r] >= 0;
-    nll_R.data<double>()[r] =
-        is_target
-            ? combine_partial_losses(parts_N3R.data<double>(), parts_N3R.dim(0), parts_N3R.dim(2), r).nll()
-            : 0;
+    set_losses(losses, r, is_target,
+               combine_partial_losses(parts_N3R.data<double>(), parts_N3R.dim(0), parts_N3R.dim(2), r));
   }
 }
 
 template <class T>
 void cross_entropy_gradient_from_partials(const Context& context, const Tensor& parts_N3R,
-                                          const Tensor& labels_R, DimShard columns, double scale,
-                                          const Tensor& nll_R, const Tensor& logits_RV) {
-  cross_entropy_from_partials(context, parts_N3R, labels_R, nll_R);
+                                          const Tensor& labels_R, DimShard columns,
+                                          const LossGradient& gradient, const TokenLosses& losses,
+                                          const Tensor& logits_RV) {
+  reference::cross_entropy_from_partials(context, parts_N3R, labels_R, losses);
   const std::int64_t R = logits_RV.dim(0), V = logits_RV.dim(1);
   for (std::int64_t r = 0; r < R; ++r) {
     T* logits = logits_RV.data<T>() + r * V;
@@ -98,7 +111,7 @@ void cross_entropy_gradient_from_partials(const Context& context, const Tensor& 
       set_gradient(logits, V, columns.local_index(label, V),
                    combine_partial_losses(parts_N3R.data<double>(), parts_N3R.dim(0), parts_N3R.dim(2), r)
                        .exponentials,
-                   scale);
+                   gradient);
     }
   }
 }

@@ -12,6 +12,7 @@
 #include "kernels/norm.hpp"
 #include "kernels/optimizer_step.hpp"
 #include "kernels/rotary.hpp"
+#include "kernels/softcap.hpp"
 
 namespace dt::kernels::reference {
 
@@ -44,19 +45,20 @@ void document_starts(const Context&, const Tensor& bounds_N1, const Tensor& firs
 
 // cross_entropy.hpp
 template <class T>
-void cross_entropy(const Context&, const Tensor& logits_RV, const Tensor& labels_R, const Tensor& nll_R);
+void cross_entropy(const Context&, const Tensor& logits_RV, const Tensor& labels_R,
+                   const TokenLosses& losses);
 template <class T>
-void cross_entropy_gradient(const Context&, const Tensor& labels_R, double scale, const Tensor& nll_R,
-                            const Tensor& logits_RV);
+void cross_entropy_gradient(const Context&, const Tensor& labels_R, const LossGradient& gradient,
+                            const TokenLosses& losses, const Tensor& logits_RV);
 template <class T>
 void cross_entropy_partial(const Context&, const Tensor& logits_RV, const Tensor& labels_R, DimShard columns,
                            const Tensor& part_3R);
 void cross_entropy_from_partials(const Context&, const Tensor& parts_N3R, const Tensor& labels_R,
-                                 const Tensor& nll_R);
+                                 const TokenLosses& losses);
 template <class T>
 void cross_entropy_gradient_from_partials(const Context&, const Tensor& parts_N3R, const Tensor& labels_R,
-                                          DimShard columns, double scale, const Tensor& nll_R,
-                                          const Tensor& logits_RV);
+                                          DimShard columns, const LossGradient& gradient,
+                                          const TokenLosses& losses, const Tensor& logits_RV);
 
 // elementwise.hpp
 template <class T>
@@ -145,5 +147,9 @@ void query_factors(const RotaryFrequencies& frequencies, const Tensor& factor_P)
 template <class T>
 void rotary(const Context&, const AttentionShape& shape, const Tensor& positions_R, const Rotation& rotation,
             bool inverse, const Tensor& qkv_RE);
+
+// softcap.hpp
+template <class T>
+void scale_and_softcap(const Context&, double scale, double cap, const Tensor& x_RV);
 
 }  // namespace dt::kernels::reference

@@ -6,6 +6,7 @@
 #include "kernels/cross_entropy.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/linear.hpp"
+#include "kernels/softcap.hpp"
 #include "model/tensor_parallel/parallel_linear.hpp"
 
 namespace dt::model {
@@ -29,6 +30,8 @@ HeadUnit::HeadUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, const Tens
       hidden_(spec.hidden),
       vocabulary_(spec.vocabulary),
       columns_(ops.shard().vocabulary_range(spec)),
+      logit_scale_(spec.logit_scale),
+      logit_softcap_(spec.logit_softcap.value_or(0)),
       dtype_(dtype),
       norm_(spec, statistics_dtype(dtype)),
       ops_(ops) {}
@@ -107,6 +110,8 @@ void HeadUnit::forward_chunk(const Context& context, const MicroBatch& micro_bat
   norm_RC.for_runs([&](std::int64_t begin, std::int64_t end, const Tensor& x_RC) {
     kernels::linear(context, x_RC, matrix_PC, {}, {}, logits_RP.rows(begin, end));
   });
+  if (logit_scale_ != 1 || logit_softcap_ != 0)
+    kernels::scale_and_softcap(context, logit_scale_, logit_softcap_, logits_RV);
   rows.unpack(context, logits_RV, micro_batch.logits_RV);
   loss(context, labels_R, micro_batch.loss_scale, nll_R, logits_RV, !grads.empty());
   rows.unpack(context, nll_R, nll_all_R);
@@ -132,9 +137,10 @@ Tensor HeadUnit::padded_matrix(const Context& context, const Tensor& matrix_VC) 
 
 void HeadUnit::loss(const Context& context, const Tensor& labels_R, double loss_scale, const Tensor& nll_R,
                     const Tensor& logits_RV, bool trains) const {
+  const kernels::LossGradient gradient(loss_scale * logit_scale_, 0, logit_softcap_);
   if (ops_.shard().is_whole()) {
     if (!trains) return kernels::cross_entropy(context, logits_RV, labels_R, nll_R);
-    return kernels::cross_entropy_gradient(context, labels_R, loss_scale, nll_R, logits_RV);
+    return kernels::cross_entropy_gradient(context, labels_R, gradient, nll_R, logits_RV);
   }
   const Arena::Scope scope(context.scratch());
   const std::int64_t rows = logits_RV.dim(0);
@@ -144,7 +150,7 @@ void HeadUnit::loss(const Context& context, const Tensor& labels_R, double loss_
   kernels::cross_entropy_partial(context, logits_RV, labels_R, columns, own_3R);
   wait(context, ops_.start_all_gather(own_3R, all_N3R));
   if (trains)
-    kernels::cross_entropy_gradient_from_partials(context, all_N3R, labels_R, columns, loss_scale, nll_R,
+    kernels::cross_entropy_gradient_from_partials(context, all_N3R, labels_R, columns, gradient, nll_R,
                                                   logits_RV);
   else
     kernels::cross_entropy_from_partials(context, all_N3R, labels_R, nll_R);

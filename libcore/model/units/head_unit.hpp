@@ -17,6 +17,9 @@ namespace dt::model {
 /// gradient, and computes the chunk's gradients of input and parameters from that. Tensor-parallel
 /// ranks divide the matrix by rows, and thus the logits by columns. The ranks gather their parts of
 /// each row's sum of exponentials, so that no rank holds all logits of a row.
+///
+/// Logits are ModelSpec::logit_softcap's function of the products with the matrix, times
+/// ModelSpec::logit_scale. The loss, and MicroBatch::logits_RV, have these final logits.
 class HeadUnit final : public Unit {
  public:
   HeadUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, const TensorParallelOps& ops);
@@ -57,7 +60,8 @@ class HeadUnit final : public Unit {
   /// gradient are then zeros, which the products may include in sums. Nothing else reads the
   /// padding.
   Tensor padded_matrix(const Context& context, const Tensor& matrix_VC) const;
-  /// Writes nll of the chunk's rows. In training it also turns the logits into their gradient.
+  /// Writes nll of the chunk's rows. In training it also turns the logits into the gradient of what
+  /// they were before scale and cap.
   void loss(const Context& context, const Tensor& labels_R, double loss_scale, const Tensor& nll_R,
             const Tensor& logits_RV, bool trains) const;
   std::size_t norm_bytes(std::int64_t rows) const;
@@ -70,6 +74,8 @@ class HeadUnit final : public Unit {
   std::int64_t hidden_;
   std::int64_t vocabulary_;  // the model's, not this rank's part
   Range columns_;            // this rank's columns of the logits
+  double logit_scale_;
+  double logit_softcap_;  // 0: none
   DType dtype_;
   NormLayer norm_;
   const TensorParallelOps& ops_;
