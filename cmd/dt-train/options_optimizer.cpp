@@ -61,6 +61,15 @@ void add_optimizer(OptionTable& t, Settings& s) {
   for (const optim::HyperParameter& parameter : optim::hyper_parameters())
     add_hyper_parameter(t, s, parameter);
   t.add("clip-norm", &s.clip_norm, "X", "maximum L2 norm of the whole gradient; 0: no clipping")
+      .conflicts_with(evaluation)
+      .add("z-loss", &s.z_loss, "COEFFICIENT",
+           "coefficient of z-loss, which keeps logits from drifting; 0: none")
+      .details(
+          "A step minimizes the loss plus COEFFICIENT times z-loss: the mean, over the targets of the step, "
+          "of "
+          "the squared logarithm of the sum of exponentials of the logits. Chowdhery et al. 2022 (section 5) "
+          "use 1e-4. The loss that dt-train reports is without z-loss; metrics.jsonl has z-loss in "
+          "auxiliary_losses.")
       .conflicts_with(evaluation);
 }
 

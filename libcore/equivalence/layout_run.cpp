@@ -11,7 +11,6 @@
 #include "base/system/host.hpp"
 #include "comm/exchange.hpp"
 #include "equivalence/parameter_gatherer.hpp"
-#include "model/layers/feed_forward.hpp"
 #include "plan/action_lists.hpp"
 #include "plan/time/forecast.hpp"
 #include "tensor/host_tensor.hpp"
@@ -177,7 +176,7 @@ LayoutResult run_layout(const plan::Plan& plan, const data::Mixture& dataset, co
   const StepBytes each = step_bytes(plan);
   if (!make_steps(plan, stepper, state, each, request, result)) return result;
   // The recorded bytes include the sums of decision points.
-  const std::size_t num_auxiliary = model::auxiliary_losses(plan.spec).size();
+  const std::size_t num_auxiliary = runtime->auxiliary_losses().size();
   const std::int64_t control_bytes =
       world.size() > 1 ? train::LocalStepReport::bytes(num_auxiliary) * plan.total_steps : 0;
   result.moved_bytes =

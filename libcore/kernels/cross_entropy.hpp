@@ -26,9 +26,9 @@ struct TokenLosses {
   Tensor squared_lse_R;  // (log Σ e^logit)², the z-loss; may be absent
 };
 
-/// What the gradient that replaces the logits of a target is: that of
+/// The function of a target's logits whose gradient replaces them:
 ///   scale · (nll + z_coefficient · (log Σ e^logit)²).
-/// Source of the second term: Chowdhery et al. 2022 (PaLM), section 5.
+/// Source: Chowdhery et al. 2022 (PaLM), section 5, for the second term.
 struct LossGradient {
   LossGradient(double factor, double z = 0, double cap = 0) : scale(factor), z_coefficient(z), softcap(cap) {}
   double scale;

@@ -49,6 +49,7 @@ struct Plan {
   optim::LearningRateSchedule schedule;
   optim::OptimizerSettings optimizer;
   double clip_norm = 1;
+  double z_loss = 0;                                   // coefficient of z-loss; 0: none
   std::optional<optim::LossScaleSettings> loss_scale;  // for fp16
   ResumeRequest resume;
   DurationRequest duration;           // total_steps follows from it

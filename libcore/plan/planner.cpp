@@ -213,6 +213,7 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Mixt
                       name_of(plan.optimizer.kind));
   check_adam_eps(plan.optimizer.eps, plan.precision.master());
   plan.clip_norm = s.clip_norm;
+  plan.z_loss = s.z_loss;
   if (has_narrow_range(plan.precision.compute)) plan.loss_scale = {.fixed = s.loss_scale};
   return plan;
 }

@@ -38,6 +38,7 @@ struct Settings {
   LearningRateRequest learning_rate;
   optim::OptimizerRequest optimizer;
   double clip_norm = 1.0;
+  double z_loss = 0;
 
   DType precision = DType::f32;
   DType grad_dtype = DType::f32;

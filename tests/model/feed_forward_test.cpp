@@ -127,9 +127,9 @@ TEST_CASE("parameters, FLOPs and auxiliary losses of a model are those of each l
   CHECK(gated[1].backward_weight - mixed[1].backward_weight ==
         2.0 * static_cast<double>(spec.hidden * spec.mlp_hidden));
   CHECK(gated[2].backward_weight == mixed[2].backward_weight);
-  CHECK(auxiliary_losses(plain).empty());
-  CHECK(auxiliary_losses(spec) == std::vector{AuxiliaryLoss{"toy_squares", test::toy_coefficient}});
   const auto units = make_units(Device::host(), spec, table, DType::f32);
+  CHECK(auxiliary_losses(make_units(Device::host(), plain, ParameterTable(plain), DType::f32)).empty());
+  CHECK(auxiliary_losses(units) == std::vector{AuxiliaryLoss{"toy_squares", test::toy_coefficient}});
   CHECK(units[1]->auxiliary_losses().size() == 1);
   CHECK(units[2]->auxiliary_losses().empty());
 

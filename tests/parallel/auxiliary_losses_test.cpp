@@ -11,10 +11,11 @@ using namespace dt_test;
 
 namespace {
 
-/// Returns a model of four layers, two of which have auxiliary losses.
+/// Returns a model of four layers, two of which have auxiliary losses, as the head has.
 Setting toy_setting() {
   Setting setting{.layers = 4, .tied = false, .precision = fp64, .sequence = 8};
   setting.spec = grouped_spec(4, false);
+  setting.z_loss = 0.1;
   const model::FeedForwardKind *toy = &test::toy_kind(), *mlp = &model::swiglu_mlp();
   setting.spec->feed_forward =
       model::PerLayer<const model::FeedForwardKind*>(std::vector{mlp, toy, toy, mlp});

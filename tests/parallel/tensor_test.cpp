@@ -14,7 +14,7 @@ using namespace dt_test;
 namespace {
 
 /// Returns a GPT-2 model: layer norms, learned positions, biases. Its scores are scaled and capped,
-/// so that tanh bends most. The MLP and the vocabulary do not divide evenly.
+/// so that tanh bends most; so are its logits. The MLP and the vocabulary do not divide evenly.
 model::ModelSpec biased_spec(int layers, bool tied) {
   model::ModelSpec s = model::load_model_spec("gpt2-124m");
   s.layers = layers;
@@ -23,6 +23,8 @@ model::ModelSpec biased_spec(int layers, bool tied) {
   s.head_dim = 2;
   s.mlp_hidden = 19;
   s.vocabulary = 13;
+  s.logit_scale = 4;
+  s.logit_softcap = 0.5;
   s.tied = tied;
   s.score_scale = 10;
   s.score_softcap = 0.05;
@@ -108,7 +110,8 @@ class Held {
 TEST_CASE("cut layers train as whole ones do") {
   const bool tied = GENERATE(true, false);
   for (const Family& family : families(2, tied)) {
-    const Setting reference{.layers = 2, .tied = tied, .precision = fp64, .sequence = 8, .spec = family.spec};
+    const Setting reference{
+        .layers = 2, .tied = tied, .precision = fp64, .sequence = 8, .spec = family.spec, .z_loss = 0.1};
     const Result expected = train(alone(reference));
     for (const int tp : widths(family)) {
       for (const bool divides : {false, true}) {
@@ -309,7 +312,8 @@ TEST_CASE("a rank of divided sequences takes the memory that the walk of its lis
                         .precision = fp64,
                         .sequence = 64,
                         .saved_activations = saved_activations,
-                        .spec = family.spec};
+                        .spec = family.spec,
+                        .z_loss = 0.1};
         setting.layout = laid_out({.pp = 2, .cp = cp}, num_units(setting));
         train(setting, [&](Rank& rank) {
           check_held(setting, rank);

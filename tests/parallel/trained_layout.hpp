@@ -43,6 +43,7 @@ struct Setting {
   std::int64_t sequence = 6;
   model::SavedActivations saved_activations = model::SavedActivations::all;
   std::optional<model::ModelSpec> spec{};  // absent: grouped_spec
+  double z_loss = 0;
 };
 
 inline int num_units(const Setting& s) {
@@ -94,7 +95,7 @@ class Rank {
         plan_(LanePlan(setting.micro_batches, setting.lanes).of_rank(local_.place().dp, setting.layout.dp)),
         ops_(setting.layout, local_.place(), groups_),
         units_(model::make_units(context_.device(), spec, table, setting.precision.compute,
-                                 setting.saved_activations, ops_)),
+                                 setting.saved_activations, ops_, setting.z_loss)),
         storage_(context_.device(), local_, setting.precision, &plan_, groups_, {"m", "v"}),
         executor_(context_, units_, storage_, &ops_) {
     for (const LocalParam& param : local_.params()) {

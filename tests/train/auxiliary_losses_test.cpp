@@ -211,6 +211,25 @@ TEST_CASE("a step's auxiliary losses are the means of their terms over tokens, s
   CHECK(decision.total_loss() == Approx(decision.loss + all).epsilon(1e-12));
 }
 
+TEST_CASE("z-loss is a mean over targets beside a loss that is the nll alone") {
+  Job job(model::swiglu_mlp()), with(model::swiglu_mlp());
+  with.settings.z_loss = 0.1;
+  const auto no_logits = [](const std::string& name, std::span<double> values) {
+    if (name == "head.weight") std::ranges::fill(values, 0);
+  };
+  job.change = with.change = no_logits;
+  const Decision plain = make_steps(job).decisions.at(0), decision = make_steps(with).decisions.at(0);
+  CHECK(plain.auxiliary.empty());
+  REQUIRE(decision.auxiliary.size() == 1);
+  CHECK(decision.auxiliary[0].loss == model::AuxiliaryLoss{"z_loss", 0.1, true});
+  const double log_of_all = std::log(static_cast<double>(job.spec.vocabulary));
+  CHECK(decision.targets < 4 * 8);
+  CHECK(decision.loss == plain.loss);
+  CHECK(decision.loss == Approx(log_of_all).epsilon(1e-12));
+  CHECK(decision.auxiliary[0].value == Approx(log_of_all * log_of_all).epsilon(1e-12));
+  CHECK(decision.total_loss() == Approx(decision.loss + 0.1 * decision.auxiliary[0].value).epsilon(1e-12));
+}
+
 TEST_CASE("layouts, micro-batches and recompute change neither auxiliary losses nor weights") {
   const Result expected = make_steps(Job());
   const auto check = [&](int num_ranks, double tolerance, const std::function<void(plan::Settings&)>& set) {
@@ -240,12 +259,15 @@ TEST_CASE("layouts, micro-batches and recompute change neither auxiliary losses 
 
 TEST_CASE("a step of two micro-batches descends the slope of the total loss") {
   Job job, without(silent);
+  job.settings.z_loss = 0.05;
+  job.spec.logit_scale = 1.5, job.spec.logit_softcap = 3;
+  without.spec.logit_scale = 1.5, without.spec.logit_softcap = 3;
   job.settings.duration.steps = without.settings.duration.steps = 1;
   const Result result = make_steps(job), plain = make_steps(without);
   CHECK(plain.decisions.at(0).total_loss() == result.decisions.at(0).loss);
   CHECK(plain.decisions.at(0).auxiliary.at(0).value == result.decisions.at(0).auxiliary.at(0).value);
   const model::ParameterTable table(job.spec);
-  for (const char* name : {"layers.1.attention.v.weight", "layers.1.toy.up.weight"}) {
+  for (const char* name : {"layers.1.attention.v.weight", "layers.1.toy.up.weight", "head.weight"}) {
     INFO(name);
     constexpr std::size_t element = 5;
     const auto total_at = [&](double offset) {
@@ -267,6 +289,7 @@ TEST_CASE("a step of two micro-batches descends the slope of the total loss") {
 
 TEST_CASE("the loss scale divides out of auxiliary losses and of their gradients") {
   Job job;
+  job.settings.z_loss = 0.05;
   const Result expected = make_steps(job);
   for (const bool is_fixed : {true, false}) {
     job.loss_scale.emplace().growth_steps = 1;

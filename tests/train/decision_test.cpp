@@ -53,12 +53,12 @@ TEST_CASE("one value that is not finite stops the optimizer") {
 
 TEST_CASE(
     "auxiliary losses are summed over ranks, join what is minimized and stop the optimizer if not finite") {
-  const std::array losses{dt::model::AuxiliaryLoss{"balance", 0.5}, dt::model::AuxiliaryLoss{"z", 2}};
+  const std::array losses{dt::model::AuxiliaryLoss{"balance", 0.5}, dt::model::AuxiliaryLoss{"z", 2, true}};
   dt::comm::run_threads(3, [&](dt::comm::Communicator& world) {
     LocalStepReport report(losses.size());
     report.nll.add(3);
     report.auxiliary[0].add(world.rank());
-    report.auxiliary[1].add(world.rank() == 1 ? 1e17 : world.rank() == 2 ? -1e17 : 6);
+    report.auxiliary[1].add(world.rank() == 1 ? 1e17 : world.rank() == 2 ? -1e17 : 9);
     report.squared_norm.add(world.rank());
     report.all_reduce(world);
     const Decision d = decide(report, 9, 0, 1, losses, 6);

@@ -94,8 +94,5 @@ class FeedForwardKind {
 
 /// Returns the most tensor-parallel ranks that the feed-forward layers of a model allow.
 std::int64_t max_feed_forward_shards(const ModelSpec& spec);
-/// Returns the auxiliary losses of a model's layers, each name once, in the order of layers.
-/// Errors: internal for two coefficients of one name.
-std::vector<AuxiliaryLoss> auxiliary_losses(const ModelSpec& spec);
 
 }  // namespace dt::model

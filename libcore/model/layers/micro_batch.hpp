@@ -23,7 +23,7 @@ struct MicroBatch {
   std::int64_t step = 0;
   double loss_scale = 1;  // multiplies the gradient of Σ nll: (fp16's scale) / target tokens of the step
   double auxiliary_scale =
-      1;             // multiplies the gradient of auxiliary losses: (fp16's scale) / tokens of the step
+      1;  // multiplies the gradient of auxiliary losses of all rows: (fp16's scale) / tokens of the step
   Tensor logits_RV;  // if present, the head's forward also writes this rank's columns of the logits here
   /// If present, the forward of a unit with A auxiliary losses writes their terms here: fp64, [A, R],
   /// with 0 where a row has no term. As with nll_R, ranks that share layers all have all rows.

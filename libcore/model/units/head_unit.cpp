@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/numeric/integer.hpp"
-#include "kernels/cross_entropy.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/linear.hpp"
 #include "kernels/softcap.hpp"
@@ -25,13 +24,15 @@ std::int64_t logits_at_once(Device device, DType dtype) {
 
 }  // namespace
 
-HeadUnit::HeadUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, const TensorParallelOps& ops)
+HeadUnit::HeadUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, const TensorParallelOps& ops,
+                   double z_loss)
     : unit_(std::move(unit)),
       hidden_(spec.hidden),
       vocabulary_(spec.vocabulary),
       columns_(ops.shard().vocabulary_range(spec)),
       logit_scale_(spec.logit_scale),
       logit_softcap_(spec.logit_softcap.value_or(0)),
+      z_loss_(z_loss),
       dtype_(dtype),
       norm_(spec, statistics_dtype(dtype)),
       ops_(ops) {}
@@ -56,9 +57,19 @@ std::size_t HeadUnit::scratch_bytes(Device device, std::int64_t batch, std::int6
   const auto exchanged = static_cast<std::size_t>(shard.is_whole() ? 0 : 3 * rows * (shard.size + 1));
   const std::int64_t padded = kernels::padded_features(device, dtype_, columns_.count);
   const auto matrix = static_cast<std::size_t>(padded == columns_.count ? 0 : padded * hidden_);
+  const std::size_t num_auxiliary = auxiliary_losses().size();
   const auto apart =
-      shard.sequence_parallel ? static_cast<std::size_t>(rows) * (sizeof(std::int32_t) + sizeof(double)) : 0;
-  return (elements + matrix) * dtype_bytes(dtype_) + exchanged * sizeof(double) + apart + norm_bytes(local);
+      shard.sequence_parallel
+          ? static_cast<std::size_t>(rows) * (sizeof(std::int32_t) + (1 + num_auxiliary) * sizeof(double))
+          : 0;
+  const std::size_t auxiliary = num_auxiliary * static_cast<std::size_t>(batch * sequence) * sizeof(double);
+  return (elements + matrix) * dtype_bytes(dtype_) + exchanged * sizeof(double) + apart + norm_bytes(local) +
+         auxiliary;
+}
+
+std::vector<AuxiliaryLoss> HeadUnit::auxiliary_losses() const {
+  if (z_loss_ == 0) return {};
+  return {{.name = "z_loss", .coefficient = z_loss_, .is_of_targets = true}};
 }
 
 std::size_t HeadUnit::norm_bytes(std::int64_t rows) const {
@@ -73,20 +84,22 @@ void HeadUnit::forward(const Context& context, const MicroBatch& micro_batch, st
   check(weights);
   if (!grads.empty()) check(grads);
   DT_CHECK(!micro_batch.logits_RV || grads.empty(), "{}: logits are kept in evaluation only", unit_.name);
+  const Tensor z_R =
+      z_loss_ != 0 && micro_batch.auxiliary_AR ? micro_batch.auxiliary_AR.flat(0, nll_R.numel()) : Tensor();
   const Tensor dx_LC = grads.empty() ? Tensor() : saved_gradient(context, saved, micro_batch);
   const std::int64_t rows = x_LC.dim(0), step = chunk_rows(context.device(), rows);
   const Arena::Scope scope(context.scratch());
   const Tensor matrix_PC = micro_batch.logits_RV ? weights.back() : padded_matrix(context, weights.back());
   for (std::int64_t begin = 0; begin < rows; begin += step) {
     const std::int64_t end = std::min(begin + step, rows);
-    forward_chunk(context, micro_batch, weights.first(norm_.num_params()), matrix_PC, nll_R, grads,
+    forward_chunk(context, micro_batch, weights.first(norm_.num_params()), matrix_PC, {nll_R, z_R}, grads,
                   {rows, begin, end, x_LC.rows(begin, end), dx_LC ? dx_LC.rows(begin, end) : Tensor()});
   }
 }
 
 void HeadUnit::forward_chunk(const Context& context, const MicroBatch& micro_batch,
                              std::span<const Tensor> norm_weights, const Tensor& matrix_PC,
-                             const Tensor& nll_all_R, std::span<const Tensor> grads,
+                             const kernels::TokenLosses& all, std::span<const Tensor> grads,
                              const Chunk& chunk) const {
   Arena& scratch = context.scratch();
   const Arena::Scope scope(scratch);
@@ -98,8 +111,9 @@ void HeadUnit::forward_chunk(const Context& context, const MicroBatch& micro_bat
   const Tensor norm_LC = scratch.allocate(dtype_, chunk.x_LC.shape());
   norm_.forward(context, norm_weights, chunk.x_LC, norm_LC, saved);
   AsyncAllGather norm_RC = all_gather_rows_async(context, ops_, norm_LC);
-  const Tensor labels_R = rows.packed_buffer(context, micro_batch.labels_R),
-               nll_R = rows.packed_buffer(context, nll_all_R);
+  const Tensor labels_R = rows.packed_buffer(context, micro_batch.labels_R);
+  const kernels::TokenLosses losses(rows.packed_buffer(context, all.nll_R),
+                                    rows.packed_buffer(context, all.squared_lse_R));
   Tensor logits_RP = rows.packed_buffer(context, micro_batch.logits_RV);
   if (!logits_RP) {
     const Shape pitched{rows.count(), kernels::row_pitch(context.device(), columns_.count)};
@@ -113,8 +127,9 @@ void HeadUnit::forward_chunk(const Context& context, const MicroBatch& micro_bat
   if (logit_scale_ != 1 || logit_softcap_ != 0)
     kernels::scale_and_softcap(context, logit_scale_, logit_softcap_, logits_RV);
   rows.unpack(context, logits_RV, micro_batch.logits_RV);
-  loss(context, labels_R, micro_batch.loss_scale, nll_R, logits_RV, !grads.empty());
-  rows.unpack(context, nll_R, nll_all_R);
+  loss(context, labels_R, micro_batch.loss_scale, losses, logits_RV, !grads.empty());
+  rows.unpack(context, losses.nll_R, all.nll_R);
+  rows.unpack(context, losses.squared_lse_R, all.squared_lse_R);
   if (grads.empty()) return;
 
   const Tensor dnorm_LC = scratch.allocate(dtype_, chunk.x_LC.shape());
@@ -135,12 +150,12 @@ Tensor HeadUnit::padded_matrix(const Context& context, const Tensor& matrix_VC) 
   return matrix_PC;
 }
 
-void HeadUnit::loss(const Context& context, const Tensor& labels_R, double loss_scale, const Tensor& nll_R,
-                    const Tensor& logits_RV, bool trains) const {
-  const kernels::LossGradient gradient(loss_scale * logit_scale_, 0, logit_softcap_);
+void HeadUnit::loss(const Context& context, const Tensor& labels_R, double loss_scale,
+                    const kernels::TokenLosses& losses, const Tensor& logits_RV, bool trains) const {
+  const kernels::LossGradient gradient(loss_scale * logit_scale_, z_loss_, logit_softcap_);
   if (ops_.shard().is_whole()) {
-    if (!trains) return kernels::cross_entropy(context, logits_RV, labels_R, nll_R);
-    return kernels::cross_entropy_gradient(context, labels_R, gradient, nll_R, logits_RV);
+    if (!trains) return kernels::cross_entropy(context, logits_RV, labels_R, losses);
+    return kernels::cross_entropy_gradient(context, labels_R, gradient, losses, logits_RV);
   }
   const Arena::Scope scope(context.scratch());
   const std::int64_t rows = logits_RV.dim(0);
@@ -150,10 +165,10 @@ void HeadUnit::loss(const Context& context, const Tensor& labels_R, double loss_
   kernels::cross_entropy_partial(context, logits_RV, labels_R, columns, own_3R);
   wait(context, ops_.start_all_gather(own_3R, all_N3R));
   if (trains)
-    kernels::cross_entropy_gradient_from_partials(context, all_N3R, labels_R, columns, gradient, nll_R,
+    kernels::cross_entropy_gradient_from_partials(context, all_N3R, labels_R, columns, gradient, losses,
                                                   logits_RV);
   else
-    kernels::cross_entropy_from_partials(context, all_N3R, labels_R, nll_R);
+    kernels::cross_entropy_from_partials(context, all_N3R, labels_R, losses);
 }
 
 void HeadUnit::backward_input(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor>,

@@ -3,6 +3,7 @@
 // Legend: R rows, L this rank's rows (see TensorParallelOps), C hidden, V this rank's shard of the
 // vocabulary, P the same with padding, if products on the device need it.
 
+#include "kernels/cross_entropy.hpp"
 #include "model/layers/norm_layer.hpp"
 #include "model/tensor_parallel/tensor_parallel_ops.hpp"
 #include "model/units/unit.hpp"
@@ -20,9 +21,13 @@ namespace dt::model {
 ///
 /// Logits are ModelSpec::logit_softcap's function of the products with the matrix, times
 /// ModelSpec::logit_scale. The loss, and MicroBatch::logits_RV, have these final logits.
+///
+/// Z-loss keeps the logits from drifting: the auxiliary loss (log Σ e^logit)² of each target.
+/// Source: Chowdhery et al. 2022 (PaLM), section 5.
 class HeadUnit final : public Unit {
  public:
-  HeadUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, const TensorParallelOps& ops);
+  /// `z_loss` is the coefficient of z-loss; 0: none.
+  HeadUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, const TensorParallelOps& ops, double z_loss);
   const UnitSpec& spec() const override { return unit_; }
   DType output_dtype() const override { return DType::f64; }
   Shape output_shape(std::int64_t batch, std::int64_t sequence) const override;
@@ -35,6 +40,7 @@ class HeadUnit final : public Unit {
   /// the sums that ranks exchange.
   std::size_t scratch_bytes(Device device, std::int64_t batch, std::int64_t sequence) const override;
   bool has_gradients_in_forward() const override { return true; }
+  std::vector<AuxiliaryLoss> auxiliary_losses() const override;
 
   void forward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
                const Tensor& x_LC, const Tensor& nll_R, std::span<std::byte> saved,
@@ -54,16 +60,17 @@ class HeadUnit final : public Unit {
     Tensor dx_LC;  // present in training
   };
   void forward_chunk(const Context& context, const MicroBatch& micro_batch,
-                     std::span<const Tensor> norm_weights, const Tensor& matrix_PC, const Tensor& nll_R,
-                     std::span<const Tensor> grads, const Chunk& chunk) const;
+                     std::span<const Tensor> norm_weights, const Tensor& matrix_PC,
+                     const kernels::TokenLosses& losses, std::span<const Tensor> grads,
+                     const Chunk& chunk) const;
   /// Returns the matrix, or a copy of it padded with rows of zeros. The logits' padding and its
   /// gradient are then zeros, which the products may include in sums. Nothing else reads the
   /// padding.
   Tensor padded_matrix(const Context& context, const Tensor& matrix_VC) const;
-  /// Writes nll of the chunk's rows. In training it also turns the logits into the gradient of what
-  /// they were before scale and cap.
-  void loss(const Context& context, const Tensor& labels_R, double loss_scale, const Tensor& nll_R,
-            const Tensor& logits_RV, bool trains) const;
+  /// Writes the losses of the chunk's rows. In training it also turns the logits into the gradient of
+  /// what they were before scale and cap.
+  void loss(const Context& context, const Tensor& labels_R, double loss_scale,
+            const kernels::TokenLosses& losses, const Tensor& logits_RV, bool trains) const;
   std::size_t norm_bytes(std::int64_t rows) const;
   std::int64_t chunk_rows(Device device, std::int64_t rows) const;
   Tensor saved_gradient(const Context& context, std::span<std::byte> saved,
@@ -76,6 +83,7 @@ class HeadUnit final : public Unit {
   Range columns_;            // this rank's columns of the logits
   double logit_scale_;
   double logit_softcap_;  // 0: none
+  double z_loss_;         // coefficient
   DType dtype_;
   NormLayer norm_;
   const TensorParallelOps& ops_;

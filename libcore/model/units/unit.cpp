@@ -1,8 +1,11 @@
-// The embedding unit, and make_units().
+// The embedding unit, and functions of all units.
 // Legend: R rows, L this rank's rows (see TensorParallelOps), C hidden.
 
 #include "model/units/unit.hpp"
 
+#include <algorithm>
+
+#include "base/error.hpp"
 #include "base/numeric/visit_dtype.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/embedding.hpp"
@@ -128,7 +131,7 @@ std::shared_ptr<const RotaryTables> rotary_of(
 std::vector<std::unique_ptr<Unit>> make_units(Device device, const ModelSpec& spec,
                                               const ParameterTable& table, DType dtype,
                                               SavedActivations saved_activations,
-                                              const TensorParallelOps& ops) {
+                                              const TensorParallelOps& ops, double z_loss) {
   std::vector<std::shared_ptr<const RotaryTables>> rotary;  // one of each layer
   for (std::int64_t layer = 0; layer < spec.layers; ++layer)
     rotary.push_back(rotary_of(device, spec, layer, dtype, rotary));
@@ -143,11 +146,25 @@ std::vector<std::unique_ptr<Unit>> make_units(Device device, const ModelSpec& sp
                                                     rotary[static_cast<std::size_t>(unit.layer)], ops));
         break;
       case UnitKind::head:
-        units.push_back(std::make_unique<HeadUnit>(spec, unit, dtype, ops));
+        units.push_back(std::make_unique<HeadUnit>(spec, unit, dtype, ops, z_loss));
         break;
     }
   }
   return units;
+}
+
+std::vector<AuxiliaryLoss> auxiliary_losses(std::span<const std::unique_ptr<Unit>> units) {
+  std::vector<AuxiliaryLoss> all;
+  for (const auto& unit : units) {
+    for (AuxiliaryLoss& loss : unit->auxiliary_losses()) {
+      const auto same = std::ranges::find(all, loss.name, &AuxiliaryLoss::name);
+      if (same == all.end())
+        all.push_back(std::move(loss));
+      else
+        DT_CHECK(*same == loss, "two coefficients of the loss '{}'", loss.name);
+    }
+  }
+  return all;
 }
 
 }  // namespace dt::model

@@ -88,11 +88,16 @@ class Unit {
 
 /// Returns the units of the decoder in order. They compute in `dtype` (f32, bf16, f16; or f64
 /// through the reference kernels). `ops` says which shard of each layer is this rank's, and must
-/// outlive the units.
+/// outlive the units. `z_loss` is the coefficient of the head's z-loss in training; 0: none.
 /// Numerics: the statistics of norms and softmax are fp32 if tensors are 16-bit.
 std::vector<std::unique_ptr<Unit>> make_units(Device device, const ModelSpec& spec,
                                               const ParameterTable& table, DType dtype,
                                               SavedActivations saved_activations = SavedActivations::all,
-                                              const TensorParallelOps& ops = single_rank_ops());
+                                              const TensorParallelOps& ops = single_rank_ops(),
+                                              double z_loss = 0);
+
+/// Returns the auxiliary losses of a model's units, each name once, in the order of units.
+/// Errors: internal for two coefficients of one name.
+std::vector<AuxiliaryLoss> auxiliary_losses(std::span<const std::unique_ptr<Unit>> units);
 
 }  // namespace dt::model

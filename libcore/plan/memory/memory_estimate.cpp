@@ -299,7 +299,7 @@ std::vector<MemoryEstimate> estimate_memory(const Plan& asked) {
   const model::TensorParallelOps ops(
       parallel::tensor_parallel_shard(asked.layout, busiest_rank_plan(asked, 0).place));
   const Units units = model::make_units(Device::host(), asked.spec, table, asked.precision.compute,
-                                        asked.saved_activations(), ops);
+                                        asked.saved_activations(), ops, asked.z_loss);
   const std::vector<parallel::UnitBytes> bytes = bytes_of(asked, units);
   Plan plan = busiest_rank_plan(asked, 0);
   std::vector<MemoryEstimate> stages;

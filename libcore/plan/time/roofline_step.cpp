@@ -90,6 +90,8 @@ class UnitOperationsBuilder {
       unit.forward.push_back(
           Operation::memory("head's matrix, padded", 2 * half_bytes * static_cast<double>(V_ * C_), 2));
     add(Operation::matmul("head", rows, P_, C_));
+    if (plan_.spec.logit_scale != 1 || plan_.spec.logit_softcap)
+      add(Operation::memory("logits' scale and cap", 2 * half_bytes * static_cast<double>(rows * V_)));
     Operation loss = Operation::memory("cross-entropy", 2 * half_bytes * static_cast<double>(rows * V_));
     loss.efficiency = loss_relative * (traits_.block_per_row ? 1 : loss_efficiency(rows));
     add(loss);

@@ -63,6 +63,7 @@ std::string describe_conditions(const plan::Plan& plan, const std::vector<std::s
       {"gradient_sum", plan.describe_gradient_reduction()},
       {"optimizer", name_of(plan.optimizer.kind)},
       {"clip_norm", plan.clip_norm},
+      {"z_loss", plan.z_loss},
       {"mask_documents", plan.mask_documents},
       {"instruction_set", instruction_set()},
       {"build", build_description()},

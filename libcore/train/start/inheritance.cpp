@@ -94,6 +94,7 @@ const std::vector<InheritanceRule>& inheritance_rules() {
   };
   static const std::vector<InheritanceRule> behind_hyper_parameters = {
       {"clip-norm", training},
+      {"z-loss", training},
       {"save-every", cadence},
       {"background-save", cadence},
       {"checkpoint-writers-per-node", never},

@@ -103,9 +103,10 @@ Decision decide(const LocalStepReport& combined, std::int64_t num_targets, doubl
   Decision decision;
   decision.loss = combined.nll.value() / static_cast<double>(num_targets);
   decision.grad_norm = std::sqrt(combined.squared_norm.value()) / loss_scale;
-  for (std::size_t i = 0; i < auxiliary.size(); ++i)
-    decision.auxiliary.push_back(
-        {auxiliary[i], combined.auxiliary[i].value() / static_cast<double>(num_tokens)});
+  for (std::size_t i = 0; i < auxiliary.size(); ++i) {
+    const std::int64_t count = auxiliary[i].is_of_targets ? num_targets : num_tokens;
+    decision.auxiliary.push_back({auxiliary[i], combined.auxiliary[i].value() / static_cast<double>(count)});
+  }
   decision.finite = std::isfinite(decision.total_loss()) && std::isfinite(decision.grad_norm);
   decision.grad_scale = optim::clip_scale(decision.grad_norm, clip_norm) / loss_scale;
   decision.stop_signal = combined.signal;

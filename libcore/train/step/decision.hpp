@@ -36,7 +36,7 @@ struct LocalStepReport {
   void all_reduce(comm::Communicator& world);
 };
 
-/// An auxiliary loss of a step: Σ terms ÷ the step's tokens.
+/// An auxiliary loss of a step: Σ terms ÷ the step's tokens, or its targets.
 struct AuxiliaryValue {
   model::AuxiliaryLoss loss;
   double value = 0;
@@ -63,7 +63,7 @@ struct Decision {
 };
 
 /// `loss_scale` is the factor of the gradients. `auxiliary` are the model's auxiliary losses, whose terms
-/// are divided by `num_tokens`.
+/// are divided by `num_tokens`, or by `num_targets` if they are of targets.
 Decision decide(const LocalStepReport& combined, std::int64_t num_targets, double clip_norm,
                 double loss_scale = 1, std::span<const model::AuxiliaryLoss> auxiliary = {},
                 std::int64_t num_tokens = 1);

@@ -16,7 +16,7 @@ ModelRuntime::ModelRuntime(const plan::Plan& plan, Purpose purpose, const parall
       lanes_(purpose == Purpose::training ? std::optional(plan.lane_plan()) : std::nullopt),
       tensor_parallel_ops_(plan.layout, plan.place, groups, plan.tp_chunks),
       units_(model::make_units(context_.device(), plan.spec, table_, plan.precision.compute,
-                               plan.saved_activations(), tensor_parallel_ops_)),
+                               plan.saved_activations(), tensor_parallel_ops_, plan.z_loss)),
       storage_(context_.device(), local_, plan.precision, lanes_ ? &*lanes_ : nullptr, groups,
                optim::state_kinds(plan.optimizer)),
       executor_(context_, units_, storage_, &tensor_parallel_ops_),

@@ -36,6 +36,8 @@ class ModelRuntime {
   std::vector<model::AuxiliaryLoss> auxiliary_losses(int unit) const {
     return units_[static_cast<std::size_t>(unit)]->auxiliary_losses();
   }
+  /// Returns those of all units; see model::auxiliary_losses.
+  std::vector<model::AuxiliaryLoss> auxiliary_losses() const { return model::auxiliary_losses(units_); }
   parallel::ModelStorage& storage() { return storage_; }
   parallel::Executor& executor() { return executor_; }
   /// Returns this rank's part of a step. Only for training.

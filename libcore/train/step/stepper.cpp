@@ -6,7 +6,6 @@
 #include "base/error.hpp"
 #include "base/system/host.hpp"
 #include "comm/exchange.hpp"
-#include "model/layers/feed_forward.hpp"
 #include "parallel/state/device_sums.hpp"
 #include "plan/action_lists.hpp"
 #include "train/step/non_finite.hpp"
@@ -37,7 +36,7 @@ Stepper::Stepper(const plan::Plan& plan, ModelRuntime& runtime, const data::Mixt
       loader_(dataset, plan.seed, plan.sequence_length, plan.mask_documents),
       actions_(plan::training_list(plan)),
       weight_update_(runtime.context(), runtime.storage(), plan.optimizer),
-      auxiliary_losses_(model::auxiliary_losses(plan.spec)),
+      auxiliary_losses_(runtime.auxiliary_losses()),
       sums_(runtime.context(), first_auxiliary + static_cast<int>(auxiliary_losses_.size())),
       targets_vary_(dataset.masks_targets()),
       next_targets_(targets_vary_ ? count_first_targets() : plan.tokens_per_step()) {
