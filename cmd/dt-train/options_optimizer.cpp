@@ -28,13 +28,19 @@ void add_hyper_parameter(OptionTable& t, Settings& s, const optim::HyperParamete
   });
 }
 
+/// Returns the names of the schedules that have a property.
+std::string join_kinds(bool (*has_property)(optim::LearningRateScheduleKind),
+                       const char* separator = " or ") {
+  std::vector<std::string_view> kinds;
+  for (const auto& [name, kind] : enum_names(optim::LearningRateScheduleKind{}))
+    if (has_property(kind)) kinds.push_back(name);
+  return fmt::format("{}", fmt::join(kinds, separator));
+}
+
 }  // namespace
 
 void add_optimizer(OptionTable& t, Settings& s) {
-  std::vector<std::string_view> kinds_falling_last;
-  for (const auto& [name, kind] : enum_names(optim::LearningRateScheduleKind{}))
-    if (optim::falls_last(kind)) kinds_falling_last.push_back(name);
-  const std::string falling_last = fmt::format("{}", fmt::join(kinds_falling_last, " or "));
+  const std::string falling_last = join_kinds(optim::falls_last);
   t.group("Optimizer and learning rate")
       .add("lr", &s.learning_rate.peak, "X", "peak learning rate")
       .conflicts_with(evaluation)
@@ -47,12 +53,25 @@ void add_optimizer(OptionTable& t, Settings& s) {
       .conflicts_with(evaluation)
       .choice("schedule", &s.learning_rate.kind, "learning-rate schedule after the warm-up")
       .details(
-          fmt::format("{} decay only in the last --decay-steps.", fmt::join(kinds_falling_last, " and ")))
+          fmt::format("{} decay only in the last --decay-steps.", join_kinds(optim::falls_last, " and ")))
       .conflicts_with(evaluation)
       .add("decay-steps", &s.learning_rate.decay_steps, "N",
            fmt::format("number of final steps in which {} decays; default: 20 % of the steps", falling_last))
       .conflicts_with(evaluation)
       .require("--schedule " + falling_last, [&s] { return optim::falls_last(s.learning_rate.kind); })
+      .choice("decay-shape", &s.learning_rate.decay_shape, "shape of the decay in --decay-steps")
+      .details(
+          "After a part p of --decay-steps, the learning rate is min-lr + (lr - min-lr) x f. f is 1 - p "
+          "(linear), (1 + cos(pi p)) / 2 (cosine) or 1 - sqrt(p) (1-sqrt). With exponential, it is "
+          "lr x (min-lr / lr)^p.")
+      .conflicts_with(evaluation)
+      .require("--schedule " + join_kinds(optim::takes_decay_shape),
+               [&s] { return optim::takes_decay_shape(s.learning_rate.kind); })
+      .add("final-steps", &s.learning_rate.final_steps, "N",
+           "number of final steps at min-lr, which the schedule reaches before them")
+      .conflicts_with(evaluation)
+      .require("--schedule " + join_kinds(optim::falls_first),
+               [&s] { return optim::falls_first(s.learning_rate.kind); })
       .add("lr-reference-batch", &s.learning_rate.reference_batch, "N",
            "scale learning rates linearly, by global-batch / N", 1)
       .conflicts_with(evaluation)

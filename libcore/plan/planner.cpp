@@ -162,6 +162,8 @@ optim::LearningRateSchedule make_schedule(const Settings& s, const Plan& plan) {
   schedule.total_steps = plan.total_steps;
   schedule.warmup_steps = s.learning_rate.warmup_steps.value_or(plan.total_steps / 100);
   schedule.decay_steps = s.learning_rate.decay_steps.value_or(plan.total_steps / 5);
+  schedule.decay_shape = s.learning_rate.decay_shape;
+  schedule.final_steps = s.learning_rate.final_steps;
   if (schedule.min_lr > schedule.lr) {
     throw usage_error("--min-lr {} is above --lr {}", *s.learning_rate.minimum, s.learning_rate.peak);
   }
@@ -170,6 +172,14 @@ optim::LearningRateSchedule make_schedule(const Settings& s, const Plan& plan) {
                 fmt::format("--warmup-steps {} and --decay-steps {} together exceed the run's {} steps",
                             schedule.warmup_steps, schedule.decay_steps, plan.total_steps),
                 "lower one of them, or train longer");
+  }
+  if (optim::takes_decay_shape(schedule.kind) && schedule.decay_shape == optim::DecayShape::exponential &&
+      schedule.min_lr <= 0) {
+    throw usage_error("--decay-shape exponential needs a --min-lr above 0");
+  }
+  if (optim::falls_first(schedule.kind) && schedule.warmup_steps + schedule.final_steps > plan.total_steps) {
+    throw usage_error("--warmup-steps {} and --final-steps {} together exceed the run's {} steps",
+                      schedule.warmup_steps, schedule.final_steps, plan.total_steps);
   }
   return schedule;
 }

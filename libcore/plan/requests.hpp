@@ -63,6 +63,8 @@ struct LearningRateRequest {
   std::optional<std::int64_t> warmup_steps;
   optim::LearningRateScheduleKind kind = optim::LearningRateScheduleKind::cosine;
   std::optional<std::int64_t> decay_steps;
+  optim::DecayShape decay_shape = optim::DecayShape::linear;
+  std::int64_t final_steps = 0;
   std::optional<std::int64_t> reference_batch;
 };
 

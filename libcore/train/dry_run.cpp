@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
+#include "base/io/json.hpp"
 #include "base/numeric/integer.hpp"
 #include "base/system/host.hpp"
 #include "base/text/printable.hpp"
@@ -29,6 +30,7 @@
 #include "train/report/source_epochs.hpp"
 #include "train/run.hpp"
 #include "train/start/idle_ranks.hpp"
+#include "train/start/schedule_change.hpp"
 #include "train/start/start.hpp"
 
 namespace dt::train {
@@ -145,6 +147,7 @@ Json describe(const plan::Plan& plan, std::int64_t done, const std::string& orig
             {"mask_documents", plan.mask_documents},
             {"optimizer", name_of(plan.optimizer.kind)},
             {"warmup_steps", plan.schedule.warmup_steps},
+            {"schedule", parse_json(describe_schedule(plan.schedule), {"schedule"})},
             {"flops_per_token", plan.flops_per_token()},
             {"ranks", plan.layout.size()},
             {"pp", plan.layout.pp},

@@ -8,6 +8,6 @@
 using namespace dt::optim;
 
 TEMPLATE_TEST_CASE("names of enums differ, and are read as they are printed", "", LearningRateScheduleKind,
-                   OptimizerKind) {
+                   DecayShape, OptimizerKind) {
   dt_test::check_names<TestType>();
 }

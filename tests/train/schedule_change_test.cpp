@@ -67,6 +67,12 @@ TEST_CASE("a schedule that differs where the run has been, or nowhere, is not to
   };
   CHECK(change_of(wsd, 50, later) == "--decay-steps (decay_steps 20 → 10)");
   CHECK(change_of(cosine, 50, later).empty());
+  CHECK(change_of(wsd, 50, [](LearningRateSchedule& s, plan::Plan&) {
+          s.decay_shape = optim::DecayShape::one_minus_sqrt;
+        }) == R"(--decay-shape (decay_shape "linear" → "1-sqrt"))");
+  CHECK(change_of(cosine, 50, [](LearningRateSchedule& s, plan::Plan&) { s.final_steps = 10; }) ==
+        "--final-steps (final_steps 0 → 10)");
+  CHECK(change_of(wsd, 50, [](LearningRateSchedule& s, plan::Plan&) { s.final_steps = 10; }).empty());
 }
 
 TEST_CASE("of a schedule that an older dt did not write whole, nothing is told") {
@@ -74,4 +80,15 @@ TEST_CASE("of a schedule that an older dt did not write whole, nothing is told")
   plan.schedule = cosine;
   CHECK(describe_schedule_change("", plan, 1).empty());
   CHECK(describe_schedule_change(R"({"kind":"cosine","lr":1})", plan, 1).empty());
+}
+
+TEST_CASE("a schedule of before there were shapes falls in a line, to the end") {
+  plan::Plan plan;
+  plan.schedule = cosine;
+  plan.schedule.kind = LearningRateScheduleKind::wsd;
+  const std::string then =
+      R"({"kind":"wsd","lr":0.001,"min_lr":0.0001,"warmup_steps":10,"decay_steps":20,"total_steps":100})";
+  CHECK(describe_schedule_change(then, plan, 1).empty());
+  plan.schedule.decay_shape = optim::DecayShape::exponential;
+  CHECK(describe_schedule_change(then, plan, 1) == R"(--decay-shape (decay_shape "linear" → "exponential"))");
 }

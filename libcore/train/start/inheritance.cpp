@@ -89,6 +89,8 @@ const std::vector<InheritanceRule>& inheritance_rules() {
       {"min-lr", training},
       {"warmup-steps", training},
       {"decay-steps", training},
+      {"decay-shape", training},
+      {"final-steps", training},
       {"lr-reference-batch", training},
       {"optimizer", training},
   };

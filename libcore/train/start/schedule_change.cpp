@@ -23,13 +23,17 @@ std::optional<LearningRateSchedule> parse_schedule(const std::string& text) {
   if (!object) return std::nullopt;
   try {
     const auto kind = parse_name<optim::LearningRateScheduleKind>(object->string("kind"));
-    if (!kind) return std::nullopt;  // this dt does not know the kind
-    return LearningRateSchedule{.kind = *kind,
-                                .lr = object->number("lr"),
-                                .min_lr = object->number("min_lr"),
-                                .warmup_steps = object->integer("warmup_steps", 0, most_steps),
-                                .decay_steps = object->integer("decay_steps", 0, most_steps),
-                                .total_steps = object->integer("total_steps", 0, most_steps)};
+    const auto shape = parse_name<optim::DecayShape>(object->string("decay_shape", "linear"));
+    if (!kind || !shape) return std::nullopt;  // this dt does not know them
+    return LearningRateSchedule{
+        .kind = *kind,
+        .lr = object->number("lr"),
+        .min_lr = object->number("min_lr"),
+        .warmup_steps = object->integer("warmup_steps", 0, most_steps),
+        .decay_steps = object->integer("decay_steps", 0, most_steps),
+        .total_steps = object->integer("total_steps", 0, most_steps),
+        .decay_shape = *shape,
+        .final_steps = object->has("final_steps") ? object->integer("final_steps", 0, most_steps) : 0};
   } catch (const Error&) {  // the text is no schedule
     return std::nullopt;
   }
@@ -50,7 +54,8 @@ bool differ(const LearningRateSchedule& a, const LearningRateSchedule& b, std::i
     if (at(step)) return true;
   }
   for (const LearningRateSchedule& s : {a, b}) {
-    for (const std::int64_t step : {s.warmup_steps, s.total_steps - s.decay_steps + 1, s.total_steps, last}) {
+    for (const std::int64_t step : {s.warmup_steps, s.total_steps - s.decay_steps + 1,
+                                    s.total_steps - s.final_steps, s.total_steps, last}) {
       if (step >= first && step <= last && at(step)) return true;
     }
   }
@@ -69,6 +74,8 @@ std::string option_of(const std::string& member, const plan::Plan& plan) {
   if (is_lr) return asked.reference_batch ? "--lr or --global-batch with --lr-reference-batch" : "--lr";
   if (member == "kind") return "--schedule";
   if (member == "min_lr") return "--min-lr";
+  if (member == "decay_shape") return "--decay-shape";
+  if (member == "final_steps") return "--final-steps";
   if (member == "warmup_steps" && asked.warmup_steps) return "--warmup-steps";
   if (member == "decay_steps" && asked.decay_steps) return "--decay-steps";
   return length_option(plan.duration);
@@ -77,9 +84,14 @@ std::string option_of(const std::string& member, const plan::Plan& plan) {
 }  // namespace
 
 std::string describe_schedule(const optim::LearningRateSchedule& s) {
-  return Json{{"kind", name_of(s.kind)},      {"lr", s.lr},
-              {"min_lr", s.min_lr},           {"warmup_steps", s.warmup_steps},
-              {"decay_steps", s.decay_steps}, {"total_steps", s.total_steps}}
+  return Json{{"kind", name_of(s.kind)},
+              {"lr", s.lr},
+              {"min_lr", s.min_lr},
+              {"warmup_steps", s.warmup_steps},
+              {"decay_steps", s.decay_steps},
+              {"total_steps", s.total_steps},
+              {"decay_shape", name_of(s.decay_shape)},
+              {"final_steps", s.final_steps}}
       .dump();
 }
 
