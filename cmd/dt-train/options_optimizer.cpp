@@ -11,6 +11,11 @@ using plan::Settings;
 
 namespace {
 
+constexpr const char* parameter_classes =
+    "Each parameter has one class: embedding (tables of tokens and positions; a tied table, too), head, "
+    "norm, bias, or matrix (all others). A factor of the learning rate also scales the weight decay, which "
+    "the learning rate multiplies. Norms and biases never decay.";
+
 /// Adds the option of a hyper-parameter, which only the optimizers that use it take.
 void add_hyper_parameter(OptionTable& t, Settings& s, const optim::HyperParameter& parameter) {
   const auto add = [&](auto* asked) {
@@ -79,6 +84,14 @@ void add_optimizer(OptionTable& t, Settings& s) {
       .conflicts_with(evaluation);
   for (const optim::HyperParameter& parameter : optim::hyper_parameters())
     add_hyper_parameter(t, s, parameter);
+  t.add("lr-scale", &s.parameter_classes.lr_scale, "LIST",
+        "factors of the learning rate by class of parameters, as in embedding=0.1")
+      .details(parameter_classes)
+      .conflicts_with(evaluation)
+      .add("no-decay", &s.parameter_classes.no_decay, "LIST",
+           "classes without weight decay, of embedding, head and matrix; none: they decay")
+      .details(parameter_classes)
+      .conflicts_with(evaluation);
   t.add("clip-norm", &s.clip_norm, "X", "maximum L2 norm of the whole gradient; 0: no clipping")
       .conflicts_with(evaluation)
       .add("z-loss", &s.z_loss, "COEFFICIENT",

@@ -31,6 +31,8 @@ void add_foreign_option_names(OptionTable& t) {
                    {"scheduler", "lr-scheduler", "lr-scheduler-type", "lr-schedule", "lr-decay-style"})
       .add_aliases("decay-steps", {"lr-decay-iters", "lr-decay-steps", "lr-wsd-decay-iters", "decay-iters"})
       .add_aliases("decay-shape", {"lr-wsd-decay-style", "decay-type", "lr-decay-type"})
+      .add_aliases("lr-scale", {"decoupled-lr", "embedding-lr", "lr-mult", "lr-multiplier"})
+      .add_aliases("no-decay", {"no-weight-decay", "no-weight-decay-params"})
       .add_aliases("optimizer", {"optim", "optimizer-name", "optimizer-type"})
       .add_aliases("weight-decay", {"wd", "adam-weight-decay"})
       .add_aliases("beta1", {"adam-beta1"})

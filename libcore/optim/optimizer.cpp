@@ -148,7 +148,7 @@ OptimizerSettings resolve(const OptimizerRequest& request) {
 void append_range(std::vector<ParameterRange>& segments, const ParameterRange& parameter) {
   const ParameterRange* const last = segments.empty() ? nullptr : &segments.back();
   if (last && last->offset + last->numel == parameter.offset && last->decays == parameter.decays &&
-      last->state_shift == parameter.state_shift)
+      last->lr_scale == parameter.lr_scale && last->state_shift == parameter.state_shift)
     segments.back().numel += parameter.numel;
   else
     segments.push_back(parameter);
@@ -159,6 +159,7 @@ void update(const Context& context, const kernels::OptimizerStep& step,
             std::span<const Tensor> states, const Tensor& copy) {
   for (const ParameterRange& s : segments) {
     kernels::OptimizerStep own = step;
+    own.lr *= s.lr_scale;
     if (!s.decays) own.settings.weight_decay = 0;
     const auto part = [&](const Tensor& flat) { return flat.flat(s.offset, s.numel); };
     std::vector<Tensor> parts;

@@ -85,11 +85,12 @@ struct ParameterRange {
   std::int64_t offset;
   std::int64_t numel;
   bool decays;
+  double lr_scale = 1;           // factor of the learning rate, also in weight decay
   std::int64_t state_shift = 0;  // offset in the states − offset
 };
 
 /// Appends a parameter. It joins the last segment if it lies directly behind that segment, also in the
-/// states, and decays alike, so that one pass serves both.
+/// states, and has the same settings, so that one pass serves both.
 void append_range(std::vector<ParameterRange>& segments, const ParameterRange& parameter);
 
 /// Makes one update of every segment, with weight decay if the segment decays. There is a tensor

@@ -17,6 +17,7 @@
 #include "parallel/state/gradient_lanes.hpp"
 #include "parallel/state/model_storage.hpp"
 #include "plan/launch.hpp"
+#include "plan/parameter_settings.hpp"
 #include "plan/requests.hpp"
 
 namespace dt::plan {
@@ -48,6 +49,7 @@ struct Plan {
   std::int64_t total_steps = 0;  // counted from the run's beginning
   optim::LearningRateSchedule schedule;
   optim::OptimizerSettings optimizer;
+  ParameterSettings parameter_settings;
   double clip_norm = 1;
   double z_loss = 0;                                   // coefficient of z-loss; 0: none
   std::optional<optim::LossScaleSettings> loss_scale;  // for fp16

@@ -221,6 +221,7 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Mixt
   if (optim::updates_matrices(plan.optimizer) && plan.device != Device::host())
     throw usage_error("--optimizer {} has no kernels for GPUs: it cannot be combined with --device cuda",
                       name_of(plan.optimizer.kind));
+  plan.parameter_settings = parse_parameter_settings(s.parameter_classes, model::ParameterTable(plan.spec));
   check_adam_eps(plan.optimizer.eps, plan.precision.master());
   plan.clip_norm = s.clip_norm;
   plan.z_loss = s.z_loss;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/numeric/dtype.hpp"
 #include "base/text/enum_names.hpp"
@@ -66,6 +67,12 @@ struct LearningRateRequest {
   optim::DecayShape decay_shape = optim::DecayShape::linear;
   std::int64_t final_steps = 0;
   std::optional<std::int64_t> reference_batch;
+};
+
+/// Settings of classes of parameters, as written (plan/parameter_settings.hpp).
+struct ParameterClassRequest {
+  std::vector<std::string> lr_scale;  // "CLASS=FACTOR"
+  std::vector<std::string> no_decay;  // classes, or "none"
 };
 
 struct SaveRequest {

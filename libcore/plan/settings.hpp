@@ -37,6 +37,7 @@ struct Settings {
 
   LearningRateRequest learning_rate;
   optim::OptimizerRequest optimizer;
+  ParameterClassRequest parameter_classes;
   double clip_norm = 1.0;
   double z_loss = 0;
 

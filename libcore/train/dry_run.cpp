@@ -172,6 +172,10 @@ Json describe(const plan::Plan& plan, std::int64_t done, const std::string& orig
             {"memory_bytes", memory.total()},
             {"checkpoint_bytes", memory.storage.checkpoint},
             {"device", name_of(plan.device.kind())}};
+  if (const std::string scales = plan.parameter_settings.describe_lr_scale(); !scales.empty())
+    json["lr_scale"] = scales;
+  if (const std::string classes = plan.parameter_settings.describe_no_decay(); !classes.empty())
+    json["no_decay"] = classes;
   json["host_memory_bytes"] = plan::host_memory_bytes(plan, stages);
   if (plan.device != Device::host()) {
     json["workspaces_bytes"] = memory.workspaces;

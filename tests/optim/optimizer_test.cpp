@@ -20,19 +20,33 @@ TEST_CASE("decay touches only segments that decay, and padding stays") {
   CHECK(w == std::vector<double>{0.95, 0.95, 7, 1});
 }
 
-TEST_CASE("parameters that lie beside each other and decay alike are one segment") {
+TEST_CASE("a segment's factor of the learning rate scales its update and its decay") {
+  const Context context(1, Device::host());
+  std::vector<double> w{1, 1, 1}, g{2, 2, 2}, m(3), v(3);
+  const std::vector<optim::ParameterRange> segments{{0, 1, true}, {1, 1, true, 0.5}, {2, 1, true, 0}};
+  optim::update(context, {.settings = {.weight_decay = 0.5, .eps = 0}, .lr = 0.1, .step = 1, .grad_scale = 1},
+                segments, host_tensor(w), host_tensor(g), std::array{host_tensor(m), host_tensor(v)});
+  CHECK(w[0] == Approx(1 - 0.1 - 0.1 * 0.5).epsilon(1e-12));
+  CHECK(w[1] == Approx(1 - 0.05 - 0.05 * 0.5).epsilon(1e-12));
+  CHECK(w[2] == 1);
+  CHECK(m[2] == m[0]);
+}
+
+TEST_CASE("parameters that lie beside each other and have the same settings are one segment") {
   std::vector<optim::ParameterRange> segments;
   for (const optim::ParameterRange& parameter : {optim::ParameterRange{8, 2, true},
                                                  {10, 3, true},
                                                  {13, 1, false},
                                                  {16, 4, false},
                                                  {20, 1, false},
-                                                 {21, 2, false, -5},
-                                                 {23, 1, false, -5}})
+                                                 {21, 2, false, 0.5},
+                                                 {23, 1, false, 0.5},
+                                                 {24, 1, false, 0.5, -5}})
     optim::append_range(segments, parameter);
   std::vector<std::array<std::int64_t, 3>> places;
   for (const optim::ParameterRange& s : segments) places.push_back({s.offset, s.numel, s.decays});
-  CHECK(places == std::vector<std::array<std::int64_t, 3>>{{8, 5, 1}, {13, 1, 0}, {16, 5, 0}, {21, 3, 0}});
+  CHECK(places ==
+        std::vector<std::array<std::int64_t, 3>>{{8, 5, 1}, {13, 1, 0}, {16, 5, 0}, {21, 3, 0}, {24, 1, 0}});
 }
 
 TEST_CASE("the first step moves every weight by the learning rate against its gradient's sign") {

@@ -31,6 +31,9 @@ TEST_CASE("what changes the bits is a condition, and told when it differs") {
   CHECK(after([](plan::Plan& p) { p.optimizer.beta1 = 0.8; }) == Differences{"beta1 0.9 → 0.8"});
   CHECK(after([](plan::Plan& p) { p.optimizer.beta2 = 0.99; }) == Differences{"beta2 0.95 → 0.99"});
   CHECK(after([](plan::Plan& p) { p.optimizer.eps = 1e-5; }) == Differences{"adam_eps 1e-08 → 1e-05"});
+  CHECK(after([](plan::Plan& p) {
+          p.parameter_settings[model::ParameterClass::embedding] = {.lr_scale = 0.1, .decays = false};
+        }) == Differences{R"(lr_scale "" → "embedding=0.1")", R"(no_decay "" → "embedding")"});
   CHECK(after([](plan::Plan& p) { p.arithmetic = Arithmetic::amx; }) ==
         Differences{"matmul \"fp32\" → \"amx\""});
   CHECK(after([](plan::Plan& p) { p.mask_documents = true; }) == Differences{"mask_documents false → true"});

@@ -62,6 +62,8 @@ std::string describe_conditions(const plan::Plan& plan, const std::vector<std::s
                                                                     : plan.launch.device_collectives},
       {"gradient_sum", plan.describe_gradient_reduction()},
       {"optimizer", name_of(plan.optimizer.kind)},
+      {"lr_scale", plan.parameter_settings.describe_lr_scale()},
+      {"no_decay", plan.parameter_settings.describe_no_decay()},
       {"clip_norm", plan.clip_norm},
       {"z_loss", plan.z_loss},
       {"mask_documents", plan.mask_documents},

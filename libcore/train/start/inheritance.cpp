@@ -95,6 +95,8 @@ const std::vector<InheritanceRule>& inheritance_rules() {
       {"optimizer", training},
   };
   static const std::vector<InheritanceRule> behind_hyper_parameters = {
+      {"lr-scale", training},
+      {"no-decay", training},
       {"clip-norm", training},
       {"z-loss", training},
       {"save-every", cadence},

@@ -35,7 +35,7 @@ Stepper::Stepper(const plan::Plan& plan, ModelRuntime& runtime, const data::Mixt
       control_(control),
       loader_(dataset, plan.seed, plan.sequence_length, plan.mask_documents),
       actions_(plan::training_list(plan)),
-      weight_update_(runtime.context(), runtime.storage(), plan.optimizer),
+      weight_update_(runtime.context(), runtime.storage(), plan.optimizer, plan.parameter_settings),
       auxiliary_losses_(runtime.auxiliary_losses()),
       sums_(runtime.context(), first_auxiliary + static_cast<int>(auxiliary_losses_.size())),
       targets_vary_(dataset.masks_targets()),

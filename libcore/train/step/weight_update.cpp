@@ -12,7 +12,8 @@ using kernels::ParameterScope;
 /// kinds of their state, which lie alike.
 std::vector<std::vector<optim::ParameterRange>> parameter_ranges_of(const parallel::ModelStorage& storage,
                                                                     ParameterScope scope,
-                                                                    const std::vector<std::size_t>& kinds) {
+                                                                    const std::vector<std::size_t>& kinds,
+                                                                    const plan::ParameterSettings& by_class) {
   const parallel::LocalTable& local = storage.local();
   std::vector<std::vector<optim::ParameterRange>> ranges;
   for (const parallel::LocalGroup& group : local.groups()) {
@@ -22,8 +23,10 @@ std::vector<std::vector<optim::ParameterRange>> parameter_ranges_of(const parall
       if (param.owned_piece.numel() == 0 || !model::is_in_scope(local.table(), param.param, scope)) continue;
       const std::int64_t shift =
           kinds.empty() ? 0 : storage.state_layout(kinds.front()).offset(param) - param.owned_offset;
-      optim::append_range(list,
-                          {param.owned_offset, param.owned_piece.numel(), local.spec(param).decays, shift});
+      const plan::ParameterSettings::Class& own =
+          by_class[model::parameter_class(local.table(), param.param)];
+      optim::append_range(list, {param.owned_offset, param.owned_piece.numel(),
+                                 local.spec(param).decays && own.decays, own.lr_scale, shift});
     }
   }
   return ranges;
@@ -32,14 +35,14 @@ std::vector<std::vector<optim::ParameterRange>> parameter_ranges_of(const parall
 }  // namespace
 
 WeightUpdate::WeightUpdate(const Context& context, parallel::ModelStorage& storage,
-                           const optim::OptimizerSettings& settings)
-    : context_(context), storage_(storage) {
+                           const optim::OptimizerSettings& settings, const plan::ParameterSettings& by_class)
+    : context_(context), storage_(storage), matrix_settings_(by_class[model::ParameterClass::matrix]) {
   const ParameterScope scope =
       optim::updates_matrices(settings) ? ParameterScope::others : ParameterScope::all;
   for (std::size_t kind = 0; kind < storage.state_kinds().size(); ++kind) {
     if (storage.state_kinds()[kind].scope == scope) kinds_.push_back(kind);
   }
-  ranges_ = parameter_ranges_of(storage, scope, kinds_);
+  ranges_ = parameter_ranges_of(storage, scope, kinds_, by_class);
   if (optim::updates_matrices(settings)) matrices_ = std::make_unique<MatrixUpdate>(context, storage);
 }
 
@@ -54,7 +57,12 @@ void WeightUpdate::run(const kernels::OptimizerStep& step, double peak_lr) {
                   storage_.group_masters(group), storage_.group_gradient(group), states,
                   storage_.precision().has_masters() ? storage_.group_weights(group) : Tensor());
   }
-  if (matrices_) matrices_->run(step);
+  if (matrices_) {
+    kernels::OptimizerStep of_matrices = step;
+    of_matrices.lr *= matrix_settings_.lr_scale;
+    if (!matrix_settings_.decays) of_matrices.settings.weight_decay = 0;
+    matrices_->run(of_matrices);
+  }
   storage_.weights().mark_updated();
 }
 
