@@ -31,17 +31,28 @@ HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
 
 /// The factors of columns: weights, or 1 + weight.
-template <class T>
+template <class T, bool plus_one>
 struct Factors {
   const T* weight;
-  bool plus_one;
 
   template <class Lanes>
   HWY_INLINE V at(std::int64_t c, Lanes lanes) const {
     const V w = load(lanes, weight + c);
-    return plus_one ? hn::Add(w, hn::Set(floats, 1.0f)) : w;
+    if constexpr (plus_one)
+      return hn::Add(w, hn::Set(floats, 1.0f));
+    else
+      return w;
   }
 };
+
+/// Calls body with a norm's factors.
+template <class T, class Body>
+void with_factors(const Tensor& weight_C, bool plus_one, const Body& body) {
+  if (plus_one)
+    body(Factors<T, true>{weight_C.data<T>()});
+  else
+    body(Factors<T, false>{weight_C.data<T>()});
+}
 
 template <class T>
 struct NormRow {
@@ -78,10 +89,10 @@ class SumMoments {
 };
 
 /// Computes y = (x − mean) · rstd · factor + bias for a row. bias may be null.
-template <class T>
+template <class T, class F>
 class Normalise {
  public:
-  Normalise(const NormRow<T>& row, const Factors<T>& factors, const T* bias, bool nontemporal)
+  Normalise(const NormRow<T>& row, const F& factors, const T* bias, bool nontemporal)
       : x_(row.x),
         factors_(factors),
         bias_(bias),
@@ -106,7 +117,7 @@ class Normalise {
     return hn::MulAdd(x_hat, factors_.at(c, lanes), offset);
   }
   const T* x_;
-  Factors<T> factors_;
+  F factors_;
   const T* bias_;
   T* y_;
   bool nontemporal_;
@@ -121,7 +132,6 @@ void norm_rows(const Tensor& x_RC, const Tensor& weight_C, const Tensor& bias_C,
   const std::int64_t C = x_RC.dim(1);
   with_elements(x_RC.dtype(), [&](auto element) HWY_ATTR {
     using T = decltype(element);
-    const Factors<T> factors{weight_C.data<T>(), plus_one};
     const T* bias = bias_C ? bias_C.data<T>() : nullptr;
     const T* x = x_RC.data<T>();
     T* y = y_RC.data<T>();
@@ -137,22 +147,24 @@ void norm_rows(const Tensor& x_RC, const Tensor& weight_C, const Tensor& bias_C,
       rstds[r] = row.rstd;
       return row;
     };
-    float sums[2];
-    const float first_shift = shift_of(begin);
-    accumulate(C, sums, SumMoments<T>(x_at(begin), first_shift));
-    NormRow<T> row = row_of(begin, first_shift, sums);
-    for (std::int64_t r = begin + 1; r < end; ++r) {
-      const float shift = shift_of(r);
-      Normalise<T> normalise(row, factors, bias, nontemporal);
-      const SumMoments<T> sum(x_at(r), shift);
-      accumulate(C, sums, [&](std::int64_t c, auto lanes, V* s) HWY_ATTR {
-        sum(c, lanes, s);
-        normalise(c, lanes);
-      });
-      row = row_of(r, shift, sums);
-    }
-    Normalise<T> normalise(row, factors, bias, nontemporal);
-    accumulate(C, sums, [&](std::int64_t c, auto lanes, V*) HWY_ATTR { normalise(c, lanes); });
+    with_factors<T>(weight_C, plus_one, [&](const auto& factors) HWY_ATTR {
+      float sums[2];
+      const float first_shift = shift_of(begin);
+      accumulate(C, sums, SumMoments<T>(x_at(begin), first_shift));
+      NormRow<T> row = row_of(begin, first_shift, sums);
+      for (std::int64_t r = begin + 1; r < end; ++r) {
+        const float shift = shift_of(r);
+        Normalise normalise(row, factors, bias, nontemporal);
+        const SumMoments<T> sum(x_at(r), shift);
+        accumulate(C, sums, [&](std::int64_t c, auto lanes, V* s) HWY_ATTR {
+          sum(c, lanes, s);
+          normalise(c, lanes);
+        });
+        row = row_of(r, shift, sums);
+      }
+      Normalise normalise(row, factors, bias, nontemporal);
+      accumulate(C, sums, [&](std::int64_t c, auto lanes, V*) HWY_ATTR { normalise(c, lanes); });
+    });
   });
   if (nontemporal) hwy::FlushStream();
 }
@@ -168,10 +180,10 @@ struct BackwardRow {
 };
 
 /// Adds a row's g and g · x̂ to sums.
-template <class T>
+template <class T, class F>
 class SumRow {
  public:
-  SumRow(const BackwardRow<T>& row, const Factors<T>& factors)
+  SumRow(const BackwardRow<T>& row, const F& factors)
       : row_(row), factors_(factors), shift_(hn::Set(floats, row.mean)), scale_(hn::Set(floats, row.rstd)) {}
   template <class Lanes>
   HWY_INLINE void operator()(std::int64_t c, Lanes lanes, V* sums) const {
@@ -183,18 +195,17 @@ class SumRow {
 
  private:
   const BackwardRow<T>& row_;
-  Factors<T> factors_;
+  F factors_;
   V shift_, scale_;
 };
 
 /// Computes dx = dresidual + rstd · (g − mean(g) − x̂ · mean(g · x̂)) for a row;
 /// dweight += dy · x̂; dbias += dy, unless it is null. Sums of vectors that are processed in twos
 /// are in the order of twos.
-template <class T>
+template <class T, class F>
 class FinishRow {
  public:
-  FinishRow(const BackwardRow<T>& row, const Factors<T>& factors, float* dweight, float* dbias,
-            bool nontemporal)
+  FinishRow(const BackwardRow<T>& row, const F& factors, float* dweight, float* dbias, bool nontemporal)
       : row_(row),
         factors_(factors),
         dweight_(dweight),
@@ -226,7 +237,7 @@ class FinishRow {
     return hn::MulAdd(scale_, hn::NegMulAdd(x_hat, mean_gx_, g), before);
   }
   const BackwardRow<T>& row_;
-  Factors<T> factors_;
+  F factors_;
   float *dweight_, *dbias_;
   bool nontemporal_;
   V shift_, scale_, mean_g_, mean_gx_, one_;
@@ -242,7 +253,6 @@ void norm_backward_rows(const NormBackward& p, std::int64_t begin, std::int64_t 
   std::memset(sums, 0, static_cast<std::size_t>(dbias ? 2 * C : C) * sizeof(float));
   with_elements(p.x_RC.dtype(), [&](auto element) HWY_ATTR {
     using T = decltype(element);
-    const Factors<T> factors{p.weight_C.data<T>(), p.plus_one};
     const T *dy = p.dy_RC.data<T>(), *x = p.x_RC.data<T>();
     const T* dresidual = p.dresidual_RC ? p.dresidual_RC.data<T>() : nullptr;
     T* dx = p.dx_RC.data<T>();
@@ -260,26 +270,28 @@ void norm_backward_rows(const NormBackward& p, std::int64_t begin, std::int64_t 
       if (centred) row.mean_g = totals[0] / static_cast<float>(C);
       row.mean_gx = totals[1] / static_cast<float>(C);
     };
-    BackwardRow<T> row = row_at(begin);
-    float totals[2];
-    accumulate(C, totals, SumRow<T>(row, factors));
-    take_means(row, totals);
-    for (std::int64_t r = begin; r < end; ++r) {
-      const bool is_last = r + 1 == end;
-      FinishRow<T> finish(row, factors, sums, dbias, p.nontemporal);
-      if (is_last) {
-        accumulate(C, totals, [&](std::int64_t c, auto lanes, V*) HWY_ATTR { finish(c, lanes); });
-        break;
+    with_factors<T>(p.weight_C, p.plus_one, [&](const auto& factors) HWY_ATTR {
+      BackwardRow<T> row = row_at(begin);
+      float totals[2];
+      accumulate(C, totals, SumRow(row, factors));
+      take_means(row, totals);
+      for (std::int64_t r = begin; r < end; ++r) {
+        const bool is_last = r + 1 == end;
+        FinishRow finish(row, factors, sums, dbias, p.nontemporal);
+        if (is_last) {
+          accumulate(C, totals, [&](std::int64_t c, auto lanes, V*) HWY_ATTR { finish(c, lanes); });
+          break;
+        }
+        BackwardRow<T> next = row_at(r + 1);
+        const SumRow sum(next, factors);
+        accumulate(C, totals, [&](std::int64_t c, auto lanes, V* s) HWY_ATTR {
+          sum(c, lanes, s);
+          finish(c, lanes);
+        });
+        take_means(next, totals);
+        row = next;
       }
-      BackwardRow<T> next = row_at(r + 1);
-      const SumRow<T> sum(next, factors);
-      accumulate(C, totals, [&](std::int64_t c, auto lanes, V* s) HWY_ATTR {
-        sum(c, lanes, s);
-        finish(c, lanes);
-      });
-      take_means(next, totals);
-      row = next;
-    }
+    });
     for_twos(C, [&](std::int64_t c) HWY_ATTR {
       order_two(x, sums + c);
       if (dbias) order_two(x, dbias + c);
