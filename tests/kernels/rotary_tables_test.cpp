@@ -71,7 +71,7 @@ TEST_CASE("YaRN divides the frequencies that turn rarely, with a slope from thos
   RotaryScaling scaling{
       .type = Type::yarn, .factor = 4, .original_positions = 1000, .beta_fast = 20, .beta_slow = 2};
   const RotaryFrequencies base{.theta = 1e6};
-  // Of 16 features, frequency i is 10^(−3i/4). It turns t times at i = 16 · ln(1000 / 2πt) / (2 ln 10⁶).
+  // Frequency i of 16 features is 10^(−3i/4). It turns t times at i = 16 · ln(1000 / 2πt) / (2 ln 10⁶).
   const auto at = [](double turns) {
     return 16 * std::log(1000 / (2 * std::numbers::pi * turns)) / (2 * std::log(1e6));
   };

@@ -8,14 +8,14 @@ QkNormLayer::QkNormLayer(const ModelSpec& shard, DType dtype, const TensorParall
     : is_full_width_(shard.qk_norm == QkNorm::full_width),
       dtype_(dtype),
       ops_(ops),
-      q_(part(shard, shard.query_heads, 0)),
-      k_(part(shard, shard.key_value_heads, shard.query_heads * shard.head_dim)) {}
+      q_(heads_of(shard, shard.query_heads, 0)),
+      k_(heads_of(shard, shard.key_value_heads, shard.query_heads * shard.head_dim)) {}
 
 /// If several ranks hold the same keys, each adds their squares, and a part of their products with
 /// gradients that come from its own queries. A mean over the features of all ranks, counted as often as they
 /// are held, is right for both. In the backward each then subtracts its share of what their sum needs.
-QkNormLayer::Part QkNormLayer::part(const ModelSpec& shard, std::int64_t heads,
-                                    std::int64_t first_column) const {
+QkNormLayer::Heads QkNormLayer::heads_of(const ModelSpec& shard, std::int64_t heads,
+                                         std::int64_t first_column) const {
   const std::int64_t groups = is_full_width_ ? 1 : heads,
                      width = is_full_width_ ? heads * shard.head_dim : shard.head_dim,
                      ranks = is_full_width_ ? ops_.shard().size : 1;

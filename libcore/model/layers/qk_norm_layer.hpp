@@ -22,7 +22,7 @@ class QkNormLayer {
   /// rotation overwrites that, so that the backward needs the input once more.
   struct Saved {
     Tensor q_RQ, k_RK;
-    Tensor rstd;      // of queries' groups, [R, G], then of keys'
+    Tensor rstd;      // one value for each row and group of queries, [R, G], then for those of keys
     Tensor dweights;  // gradients of both weights, which backward_input computes
   };
 
@@ -43,11 +43,11 @@ class QkNormLayer {
 
  private:
   /// Queries or keys: how they are normalized, and their first column in packed rows.
-  struct Part {
+  struct Heads {
     kernels::HeadNorm norm;
     std::int64_t first_column;
   };
-  Part part(const ModelSpec& shard, std::int64_t heads, std::int64_t first_column) const;
+  Heads heads_of(const ModelSpec& shard, std::int64_t heads, std::int64_t first_column) const;
   bool crosses_ranks() const { return is_full_width_ && !ops_.shard().is_whole(); }
   std::int64_t num_groups() const { return q_.norm.groups + k_.norm.groups; }
   /// Return the parts of a tensor that has values for queries' and keys' groups of all rows, one after the
@@ -60,7 +60,7 @@ class QkNormLayer {
   bool is_full_width_;
   DType dtype_;
   const TensorParallelOps& ops_;
-  Part q_, k_;
+  Heads q_, k_;
 };
 
 }  // namespace dt::model
