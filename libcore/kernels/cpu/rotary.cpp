@@ -26,16 +26,18 @@ struct TurnedHeads {
 HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
 
-template <class T>
+template <bool has_factor, class T>
 void rotate_halves(const TurnedHeads<T>& turned) {
   const V scale = hn::Set(floats, turned.factor), sign = hn::Set(floats, turned.direction * turned.factor);
-  const std::int64_t half = turned.frequencies;
+  const std::int64_t half = turned.frequencies, step = turned.head_dim;
+  const float *cosine = turned.cosine, *sine = turned.sine;
   T* head = turned.first;
-  for (std::int64_t h = 0; h < turned.heads; ++h, head += turned.head_dim) {
+  for (std::int64_t h = turned.heads; h > 0; --h, head += step) {
     for_lanes(half, [=](std::int64_t i, auto lanes) HWY_ATTR {
       const V a = load(lanes, head + i), b = load(lanes, head + half + i);
-      const V c = hn::Mul(load(lanes, turned.cosine + i), scale);
-      const V s = hn::Mul(load(lanes, turned.sine + i), sign);
+      V c = load(lanes, cosine + i);
+      if constexpr (has_factor) c = hn::Mul(c, scale);
+      const V s = hn::Mul(load(lanes, sine + i), sign);
       store(lanes, hn::NegMulAdd(b, s, hn::Mul(a, c)), head + i);
       store(lanes, hn::MulAdd(a, s, hn::Mul(b, c)), head + half + i);
     });
@@ -101,11 +103,14 @@ void scale_rest(const TurnedHeads<T>& turned) {
 
 template <class T>
 void rotate_heads(const TurnedHeads<T>& turned, bool is_interleaved) {
+  const bool has_factor = turned.factor != 1;
   if (is_interleaved)
     rotate_pairs(turned);
+  else if (has_factor)
+    rotate_halves<true>(turned);
   else
-    rotate_halves(turned);
-  if (turned.factor != 1) scale_rest(turned);
+    rotate_halves<false>(turned);
+  if (has_factor) scale_rest(turned);
 }
 
 template <class T>
