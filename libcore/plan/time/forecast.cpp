@@ -191,7 +191,8 @@ class PlanCommVolume {
                     model::shard_spec(plan.spec, parallel::tensor_parallel_shard(plan.layout, plan.place))
                         .key_value_heads *
                     plan.spec.head_dim,
-                true,
+                /*update_bytes=*/0,
+                /*trains=*/true,
                 parallel::block_exchanges(plan.spec)} {
     if (!optim::updates_matrices(plan.optimizer)) return;
     const parallel::MatrixPlan matrices(local_);
