@@ -78,6 +78,14 @@ for model in few tied; do
   expect_exit 0 compare threads=8 "dp=1; tp=4,dp=2,zero=1,sp=on; tp=8,dp=1; tp=2,pp=2,dp=2" --model "$model.json" --steps 50 "${small[@]}"
   holds 4 "layouts of $model in fp32"
 done
+# Norms of queries and keys: of each head, by weights that all heads share, or over the heads of all ranks.
+for family in qwen3 olmo2; do
+  llama $family 8 2 false | sed 's/"model_type"/"head_dim":8,&/' >normalised.json
+  expect_exit 0 compare threads=8 "dp=1; tp=2,dp=2,zero=1; tp=4,dp=1,recompute=full; tp=4,pp=2,dp=1,sp=on,recompute=selective; tp=8,dp=1,sp=on
+    ; tp=2,cp=2,dp=2,sp=on" --model normalised.json --steps 20 --precision fp64 "${small[@]/16/8}"
+  holds 6 "layouts of $family"
+  promises 1e-10 6
+done
 # Sixteen ranks.
 expect_exit 0 compare threads=16 "dp=1; pp=2,tp=4,dp=2,zero=1; pp=2,tp=2,dp=4,sp=on,zero=3,recompute=full; pp=4,tp=4,sp=on; pp=4,tp=2,dp=2,schedule=zero-bubble
   ; tp=8,dp=2,sp=on,zero=2; pp=2,tp=8" --model few.json --steps 10 --precision fp64 "${small[@]}"
