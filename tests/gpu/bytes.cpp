@@ -48,7 +48,8 @@ void of_elements(const Context& context, Rates& rates) {
   rates.of("copy", 4 * C, [=, &context] { kernels::copy(context, from, to); });
   const Tensor a = rates.like_rows(C), b = rates.like_rows(C);
   rates.of("add", 6 * C, [=, &context] { kernels::add(context, a, b, b); });
-  rates.of("scale_add", 6 * C, [=, &context] { kernels::scale_add(context, 0.3, a, b, b); });
+  const Tensor x = rates.like_rows(C), residual = rates.like_rows(C);
+  rates.of("scale_add", 6 * C, [=, &context] { kernels::scale_add(context, 0.3, x, residual, residual); });
   const Tensor wide = rates.tensor({R, C}, DType::f32), narrow = rates.like_rows(C);
   rates.of("convert", 6 * C, [=, &context] { kernels::cast(context, wide, narrow); });
   const Tensor values = rates.tensor({R * C}, DType::f32),

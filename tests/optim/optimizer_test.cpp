@@ -106,7 +106,7 @@ TEST_CASE("every optimizer has a row, with as many kinds of state as its update 
 TEST_CASE("states that lie apart from the weights are updated where they lie") {
   const Context context(1, Device::host());
   std::vector<double> w{1, 1, 1}, g{1, 1, 1}, m{7}, v{7};
-  const std::vector<optim::ParameterRange> segments{{2, 1, false, -2}};
+  const std::vector<optim::ParameterRange> segments{{2, 1, false, 1, -2}};
   optim::update(context, {.settings = {.beta1 = 0.5, .beta2 = 0.5}, .lr = 0, .step = 1, .grad_scale = 1},
                 segments, host_tensor(w), host_tensor(g), std::array{host_tensor(m), host_tensor(v)});
   CHECK(m.front() == 4);

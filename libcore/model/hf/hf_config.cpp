@@ -98,6 +98,7 @@ std::string hf_config(const ModelSpec& spec, DType weights) {
   Json json = {{"architectures", {family->architecture}}, {"model_type", family->model_type}};
   json.update(family->write(spec));
   write_special(spec.special, json);
+  if (!spec.special.pad) json["pad_token_id"] = nullptr;  // some classes have a default of their own
   json["tie_word_embeddings"] = spec.tied;
   json["torch_dtype"] = torch_dtype(weights);
   json["use_cache"] = true;
