@@ -107,15 +107,22 @@ void of_heads(const Context& context, Rates& rates) {
   const kernels::AttentionShape shape{1, R, C / D, C / D, D};
   const Tensor qkv = rates.like_rows(3 * C), positions = rates.tensor({R}, DType::i32),
                table = rates.tensor({1, D / 2}, DType::f32);
-  rates.of("rotary", 8 * C,
-           [=, &context] { kernels::rotary(context, shape, positions, {table, table}, false, qkv); });
-  const Tensor logits = rates.like_rows(kernels::row_pitch(context.device(), V)).first_columns(V),
-               labels = rates.tensor({R}, DType::i32), nll = rates.tensor({R}, DType::f64);
-  rates.of("cross_entropy_gradient", 4 * V,
-           [=, &context] { kernels::cross_entropy_gradient(context, labels, 1, nll, logits); });
-  rates.of("cross_entropy_gradient, capped", 4 * V, [=, &context] {
-    kernels::cross_entropy_gradient(context, labels, {1, 1e-4, 30}, nll, logits);
+  rates.of("rotary", 8 * C, [=, &context] {
+    kernels::rotary(context, shape, positions, {table, table}, false, qkv);
   });
+  const auto logits_of = [&] {
+    return rates.like_rows(kernels::row_pitch(context.device(), V)).first_columns(V);
+  };
+  for (const kernels::LossGradient& gradient :
+       {kernels::LossGradient{1}, kernels::LossGradient{1, 1e-4, 30}}) {
+    const Tensor logits = logits_of(), labels = rates.tensor({R}, DType::i32),
+                 nll = rates.tensor({R}, DType::f64);
+    const char* const name =
+        gradient.softcap > 0 ? "cross_entropy_gradient, capped" : "cross_entropy_gradient";
+    rates.of(name, 4 * V,
+             [=, &context] { kernels::cross_entropy_gradient(context, labels, gradient, nll, logits); });
+  }
+  const Tensor logits = logits_of();
   rates.of("scale_and_softcap", 4 * V,
            [=, &context] { kernels::scale_and_softcap(context, 0.5, 30, logits); });
 }
