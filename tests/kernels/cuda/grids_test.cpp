@@ -147,15 +147,15 @@ std::vector<Work> works(const Model& m) {
       same_turns("sum_squares<float>", grid_for_sums(num_sum_blocks(weights), sizeof(double)),
                  sum_block_elements / (4 * threads_per_block))};
   if (m.is_gpt2) {
-    all.push_back(over_packs("gelu_elements<BFloat16>", N, m.R * m.F));
-    all.push_back(over_packs("gelu_backward_elements<BFloat16>", N, m.R * m.F));
+    all.push_back(over_packs("activation_elements<Gelu, BFloat16>", N, m.R * m.F));
+    all.push_back(over_packs("activation_backward_elements<Gelu, BFloat16>", N, m.R * m.F));
     all.push_back(same_turns("sum_columns_of_runs<BFloat16, FullVec>",
                              grid_for_columns(N, m.F, runs, sizeof(float)),
                              ceil_div(run_rows, warps_per_block)));
     all.back().filled_turns *= static_cast<double>(m.F) / static_cast<double>(columns);
   } else {
-    all.push_back(over_rows("swiglu_rows<BFloat16>", N, m.R, m.F));
-    all.push_back(over_rows("swiglu_backward_rows<BFloat16>", N, m.R, m.F));
+    all.push_back(over_rows("gated_activation_rows<Silu, BFloat16>", N, m.R, m.F));
+    all.push_back(over_rows("gated_activation_backward_rows<Silu, BFloat16>", N, m.R, m.F));
     all.push_back(over_rows("turn_pairs<BFloat16>", 1, m.R, m.heads * m.D / 2 / N));
   }
   return all;
