@@ -299,7 +299,8 @@ TEST_CASE("a layout that does not fit says what would") {
   for (const int tp : {1, 2, 4, 8, 16, 32}) CHECK(layout_error({1, 1, tp, 0, 0}, spec).empty());
 }
 
-TEST_CASE("gradients of which ranks have parts: of shared key-value heads and norms, with sp of all not cut") {
+TEST_CASE(
+    "gradients of which ranks have parts: of shared key-value heads and norms, with sp of all not cut") {
   model::ModelSpec spec = model::load_model_spec("gpt2-124m");
   spec.layers = 1, spec.key_value_heads = 2;
   const model::ParameterTable table(spec);
