@@ -86,7 +86,7 @@ endef
 help:
 	@echo 'make demo       build, and run the pipeline: text, shards, training, a kill, resume, verify, merge'
 	@echo 'make test       build and run every test'
-	@echo 'make unit       build and run the unit tests, but the slow ones: four minutes'
+	@echo 'make unit       build and run the unit tests, but the slow ones: three minutes'
 	@echo 'make check T=data/loader  build and run one test, by its name or a pattern'
 	@echo 'make format     clang-format of all sources'
 	@echo 'make test-sanitized  the unit tests with AddressSanitizer and UndefinedBehaviorSanitizer'
