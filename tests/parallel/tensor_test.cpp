@@ -140,7 +140,7 @@ TEST_CASE("in fp32 cut layers are as near as rounding allows") {
   }
 }
 
-TEST_CASE("at equal cuts, stages, dp, ZeRO and recompute change no bit") {
+TEST_CASE("at equal cuts, stages, dp, ZeRO and recompute change no bit", "[slow]") {
   for (const Family& family : families(2, true)) {
     for (const bool divides : {false, true}) {
       for (const int tp : widths(family)) {
@@ -258,7 +258,7 @@ TEST_CASE("divided sequences under a window train in 16 bits as whole ones do") 
   }
 }
 
-TEST_CASE("at equal division of sequences, stages, dp and ZeRO change no bit") {
+TEST_CASE("at equal division of sequences, stages, dp and ZeRO change no bit", "[slow]") {
   for (const Family& family : families(2, true)) {
     for (const int cp : {2, 3, 4, 6}) {
       Setting reference{.layers = 2, .sequence = 24, .spec = family.spec};
