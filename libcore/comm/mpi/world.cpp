@@ -9,6 +9,7 @@
 
 #include "comm/mpi/collectives.hpp"
 #include "comm/mpi/launcher.hpp"
+#include "comm/mpi/launcher_barrier.hpp"
 #include "comm/mpi/transport.hpp"
 
 namespace dt::comm::mpi {
@@ -67,7 +68,9 @@ World::World(Threads threads, const std::string& to_work_alone) : state_(std::ma
 World::~World() {
   state_.reset();
   // The other ranks may never come to the end that MPI_Finalize waits for.
-  if (std::uncaught_exceptions() == 0) MPI_Finalize();
+  if (std::uncaught_exceptions() != 0) return;
+  meet_to_finalize();
+  MPI_Finalize();
 }
 
 Communicator& World::communicator() {

@@ -8,6 +8,7 @@
 #include "comm/backend.hpp"
 #include "comm/mpi/collectives.hpp"
 #include "comm/mpi/launcher.hpp"
+#include "comm/mpi/launcher_barrier.hpp"
 #include "comm/mpi/the_world.hpp"
 #include "tensor/host_tensor.hpp"
 
@@ -31,6 +32,21 @@ TEST_CASE("an MPI's version says how srun connects its ranks") {
   CHECK(option("another") == "--mpi=pmix");
   CHECK_FALSE(mpi::launching_of("Intel(R) MPI Library 2021.11").srun_needs.empty());
   CHECK(&mpi::launching() == &mpi::launching_of(mpi::library_version()));
+}
+
+TEST_CASE("ranks meet before MPI_Finalize where MPICH may hang in it") {
+  const auto meets = [](const char* version, const char* device, const char* configured) {
+    return mpi::must_meet_to_finalize(std::string("MPICH Version:    \t") + version +
+                                      "\nMPICH Device:    \t" + device + "\nMPICH configure: \t" +
+                                      configured);
+  };
+  CHECK(meets("4.0.2", "ch4:ucx", "--with-pm=hydra"));
+  CHECK(meets("4.2.3", "ch4:ucx", ""));
+  CHECK_FALSE(meets("4.3.0", "ch4:ucx", ""));
+  CHECK_FALSE(meets("3.4.3", "ch4:ofi", ""));
+  CHECK_FALSE(meets("4.0.2", "ch4:ucx", "--with-pmi=pmi2"));
+  CHECK_FALSE(mpi::must_meet_to_finalize("Open MPI v4.1.4, package: Debian"));
+  CHECK_FALSE(mpi::must_meet_to_finalize("MPICH Version:"));
 }
 
 TEST_CASE("a process has one World") {
