@@ -73,7 +73,7 @@ expect_match stderr 'using options from branch/run.json: --data shards'
 expect_exit 2 dt-train --run run --resume never
 expect_match stderr -- '--data is missing; give a dataset of dt-shard-data; see --help$'
 
-# A mistyped run folder is named.
+# A mistyped run directory is named.
 expect_exit 2 dt-train --run rnu
 expect_match stderr -- '--data is missing; give a dataset of dt-shard-data; rnu holds no run to take it from$'
 
