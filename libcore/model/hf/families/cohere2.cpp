@@ -23,12 +23,7 @@ ModelSpec read(const Config& config) {
   kernels::RotaryFrequencies rotary = s.attention[0].rotary;
   rotary.is_interleaved = true;
   set_layers(s, types, read_window_size(config), {rotary, rotary});
-  std::vector<AttentionSpec> attention;
-  for (std::int64_t layer = 0; layer < s.layers; ++layer) {
-    attention.push_back(s.attention[layer]);
-    attention.back().is_rotary = types[static_cast<std::size_t>(layer)];
-  }
-  s.attention = PerLayer(std::move(attention));
+  set_rotary_layers(s, types);
   return s;
 }
 
@@ -38,8 +33,7 @@ Json write(const ModelSpec& s) {
   json["layer_norm_eps"] = s.norm_eps;
   json["attention_bias"] = s.qkv_bias;
   json["logit_scale"] = s.logit_scale;
-  json["sliding_window"] = number_or_null(first_window(s));
-  write_layer_types(s, json);
+  write_windows_by_layer(s, json);
   return json;
 }
 

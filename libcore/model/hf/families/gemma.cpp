@@ -26,8 +26,7 @@ Json write_gemma(const ModelSpec& s) {
   json["hidden_activation"] = "gelu_pytorch_tanh";
   json["attention_bias"] = s.qkv_bias;
   json["query_pre_attn_scalar"] = std::llround(1 / (s.score_scale.value() * s.score_scale.value()));
-  json["sliding_window"] = number_or_null(first_window(s));
-  write_layer_types(s, json);
+  write_windows_by_layer(s, json);
   return json;
 }
 

@@ -8,6 +8,17 @@
 
 namespace dt::model::hf {
 
+namespace {
+
+/// Writes which layers have a window.
+void write_layer_types(const ModelSpec& spec, Json& json) {
+  json["layer_types"] = Json::array();
+  for (std::int64_t layer = 0; layer < spec.layers; ++layer)
+    json["layer_types"].push_back(spec.attention[layer].window ? "sliding_attention" : "full_attention");
+}
+
+}  // namespace
+
 ModelSpec read_llama_like(const Config& config, const LlamaDefaults& defaults) {
   ModelSpec s;
   s.vocabulary = config.size("vocab_size");
@@ -40,6 +51,13 @@ ModelSpec read_llama_like(const Config& config, const LlamaDefaults& defaults) {
 
 void require_silu(const Config& config) {
   config.require("hidden_act", {"silu", "swish"});  // two names of one function
+}
+
+ModelSpec read_without_biases(const Config& config, const LlamaDefaults& defaults) {
+  ModelSpec s = read_llama_like(config, defaults);
+  require_silu(config);
+  config.require("attention_bias", {false});
+  return s;
 }
 
 std::optional<std::int64_t> read_window_size(const Config& config, std::optional<std::int64_t> otherwise) {
@@ -100,6 +118,15 @@ void set_layers(ModelSpec& spec, const std::vector<bool>& slides, std::optional<
   spec.attention = PerLayer(std::move(attention));
 }
 
+void set_rotary_layers(ModelSpec& spec, const std::vector<bool>& is_rotary) {
+  std::vector<AttentionSpec> attention;
+  for (std::int64_t layer = 0; layer < spec.layers; ++layer) {
+    attention.push_back(spec.attention[layer]);
+    attention.back().is_rotary = is_rotary[static_cast<std::size_t>(layer)];
+  }
+  spec.attention = PerLayer(std::move(attention));
+}
+
 void set_windows(ModelSpec& spec, const PerLayer<std::optional<std::int64_t>>& windows) {
   std::vector<AttentionSpec> attention;
   for (std::int64_t layer = 0; layer < spec.layers; ++layer) {
@@ -143,10 +170,9 @@ std::optional<std::int64_t> first_window(const ModelSpec& spec) {
   return std::nullopt;
 }
 
-void write_layer_types(const ModelSpec& spec, Json& json) {
-  json["layer_types"] = Json::array();
-  for (std::int64_t layer = 0; layer < spec.layers; ++layer)
-    json["layer_types"].push_back(spec.attention[layer].window ? "sliding_attention" : "full_attention");
+void write_windows_by_layer(const ModelSpec& spec, Json& json) {
+  json["sliding_window"] = number_or_null(first_window(spec));
+  write_layer_types(spec, json);
 }
 
 Json number_or_null(const std::optional<std::int64_t>& number) {

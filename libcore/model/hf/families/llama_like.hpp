@@ -56,6 +56,8 @@ struct LlamaDefaults {
 ModelSpec read_llama_like(const Config& config, const LlamaDefaults& defaults = {});
 /// Checks that the activation is SiLU.
 void require_silu(const Config& config);
+/// Reads the shared members of a family whose activation is SiLU and whose attention has no biases.
+ModelSpec read_without_biases(const Config& config, const LlamaDefaults& defaults = {});
 /// Returns the window. null means none; a missing member means `otherwise`.
 std::optional<std::int64_t> read_window_size(const Config& config,
                                              std::optional<std::int64_t> otherwise = 4096);
@@ -75,13 +77,15 @@ LayerRotary layer_rotary(const ModelSpec& spec, const RotaryDefaults& full, cons
 /// Sets the window and the rotary positions of each layer.
 void set_layers(ModelSpec& spec, const std::vector<bool>& slides, std::optional<std::int64_t> window,
                 const LayerRotary& rotary);
+/// Sets whether each layer rotates queries and keys.
+void set_rotary_layers(ModelSpec& spec, const std::vector<bool>& is_rotary);
 /// Sets the window of each layer.
 void set_windows(ModelSpec& spec, const PerLayer<std::optional<std::int64_t>>& windows);
 
 /// Writes the shared members.
 Json write_llama_like(const ModelSpec& spec);
-/// Writes which layers have a window.
-void write_layer_types(const ModelSpec& spec, Json& json);
+/// Writes the window and which layers have it.
+void write_windows_by_layer(const ModelSpec& spec, Json& json);
 /// Writes what read_windows_from_layer() reads.
 void write_windows_from_layer(const ModelSpec& spec, Json& json);
 /// Returns the window of the first layer that has one.

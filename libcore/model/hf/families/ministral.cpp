@@ -9,9 +9,7 @@ namespace dt::model::hf {
 namespace {
 
 ModelSpec read(const Config& config) {
-  ModelSpec s = read_llama_like(config);
-  require_silu(config);
-  config.require("attention_bias", {false});
+  ModelSpec s = read_without_biases(config);
   const std::optional<std::int64_t> window = read_window_size(config);
   const auto slides = [&](std::int64_t) { return window.has_value(); };
   set_windows(s, windows_of(read_layer_types(config, s.layers, slides), window));
@@ -20,8 +18,7 @@ ModelSpec read(const Config& config) {
 
 Json write(const ModelSpec& s) {
   Json json = write_llama_like(s);
-  json["sliding_window"] = number_or_null(first_window(s));
-  write_layer_types(s, json);
+  write_windows_by_layer(s, json);
   return json;
 }
 

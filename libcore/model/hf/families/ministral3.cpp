@@ -10,9 +10,7 @@ namespace {
 
 ModelSpec read(const Config& config) {
   ModelSpec s =
-      read_llama_like(config, {.norm_eps = 1e-5, .head_dim = 128, .rotary = {.may_be_partial = true}});
-  require_silu(config);
-  config.require("attention_bias", {false});
+      read_without_biases(config, {.norm_eps = 1e-5, .head_dim = 128, .rotary = {.may_be_partial = true}});
   if (config.has("rope_parameters")) {
     const Config rope = config.nested("rope_parameters");
     kernels::RotaryFrequencies rotary = s.attention[0].rotary;

@@ -9,9 +9,7 @@ namespace dt::model::hf {
 namespace {
 
 ModelSpec read(const Config& config) {
-  ModelSpec s = read_llama_like(config);
-  require_silu(config);
-  config.require("attention_bias", {false});
+  ModelSpec s = read_without_biases(config);
   config.require("mlp_bias", {false});
   const std::optional<std::int64_t> window = read_window_size(config);
   set_windows(s, window);

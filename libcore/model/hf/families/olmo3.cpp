@@ -41,8 +41,7 @@ Json write(const ModelSpec& s) {
                 {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", rotary.sliding.theta}}}};
   json["rope_parameters"] = kinds;
   json.erase("rope_scaling");  // transformers 5 would take it beside rope_parameters
-  json["sliding_window"] = number_or_null(first_window(s));
-  write_layer_types(s, json);
+  write_windows_by_layer(s, json);
   return json;
 }
 

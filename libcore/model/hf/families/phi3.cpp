@@ -11,9 +11,7 @@ namespace {
 constexpr auto rules = with(llama_rules, fused_qkv_rules, fused_gate_up_rules);
 
 ModelSpec read(const Config& config) {
-  ModelSpec s = read_llama_like(config, {.norm_eps = 1e-5, .rotary = {.may_be_partial = true}});
-  require_silu(config);
-  config.require("attention_bias", {false});
+  ModelSpec s = read_without_biases(config, {.norm_eps = 1e-5, .rotary = {.may_be_partial = true}});
   set_windows(s, read_window_size(config, std::nullopt));
   return s;
 }

@@ -26,12 +26,7 @@ ModelSpec read(const Config& config) {
     return window.has_value() && !is_rotary[static_cast<std::size_t>(layer)];
   };
   set_windows(s, windows_of(read_layer_types(config, s.layers, slides), window));
-  std::vector<AttentionSpec> attention;
-  for (std::int64_t layer = 0; layer < s.layers; ++layer) {
-    attention.push_back(s.attention[layer]);
-    attention.back().is_rotary = is_rotary[static_cast<std::size_t>(layer)];
-  }
-  s.attention = PerLayer(std::move(attention));
+  set_rotary_layers(s, is_rotary);
   return s;
 }
 
@@ -43,8 +38,7 @@ Json write(const ModelSpec& s) {
   for (std::int64_t layer = 0; layer < s.layers; ++layer)
     json["no_rope_layers"].push_back(s.attention[layer].is_rotary ? 1 : 0);
   json["use_sliding_window"] = first_window(s).has_value();
-  json["sliding_window"] = number_or_null(first_window(s));
-  write_layer_types(s, json);
+  write_windows_by_layer(s, json);
   return json;
 }
 
