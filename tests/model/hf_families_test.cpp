@@ -184,6 +184,8 @@ TEST_CASE("what a family's file says and dt does not compute is refused by field
       {sizes("gpt_neox", {{"hidden_act", "relu"}}), "config.json: hidden_act is \"relu\""},
       {sizes("gpt_neox", {{"attention_bias", false}}), "config.json: attention_bias is false"},
       {sizes("gpt_neox", {{"rotary_pct", 1.5}}), "config.json: rotary_pct is 1.5"},
+      {sizes("phi3", {{"rope_scaling", {{"type", "yarn"}, {"factor", 4.0}}}}),
+       "config.json: rope_scaling.type is \"yarn\""},
       {sizes("phi3", {{"rope_scaling", long_rope}}), "config.json: rope_scaling.short_factor is [1.0,1.0]"},
       {sizes("smollm3", {{"no_rope_layers", {1, 0}}}), "config.json: no_rope_layers is [1,0]"},
       {sizes("llama", {{"rope_scaling", {{"type", "dynamic"}, {"factor", 2}}}}),
