@@ -91,7 +91,23 @@ void add_optimizer(OptionTable& t, Settings& s) {
       .add("no-decay", &s.parameter_classes.no_decay, "LIST",
            "classes without weight decay, of embedding, head and matrix; none: they decay")
       .details(parameter_classes)
-      .conflicts_with(evaluation);
+      .conflicts_with(evaluation)
+      .add("mup-base-width", &s.mup.base_width, "WIDTH",
+           "hidden size of a narrower model whose --lr this one takes, by muP", 1)
+      .details(
+          "muP (Yang et al. 2022) sets initial weights and learning rates so that the best --lr of the "
+          "narrower model is that of this one, m = hidden size / WIDTH times as wide. With AdamW and Lion, "
+          "matrices of blocks start with a variance divided by m and have their learning rate divided by m. "
+          "The final norm starts at 1/m and has its learning rate divided by m, which divides the logits by "
+          "m. Weight decay takes the undivided learning rate. With WIDTH = hidden size nothing changes.")
+      .conflicts_with(evaluation)
+      .add("mup-base-head-dim", &s.mup.base_head_dim, "SIZE",
+           "head size of the narrower model; default: this model's", 1)
+      .details(
+          "By default, a wider model has more heads. If it has larger heads, attention scores are multiplied "
+          "by the square root of SIZE / head size: queries start smaller, and learn slower, by that factor.")
+      .conflicts_with(evaluation)
+      .require("--mup-base-width", [&s] { return s.mup.base_width.has_value(); });
   t.add("clip-norm", &s.clip_norm, "X", "maximum L2 norm of the whole gradient; 0: no clipping")
       .conflicts_with(evaluation)
       .add("z-loss", &s.z_loss, "COEFFICIENT",

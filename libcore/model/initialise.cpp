@@ -40,16 +40,17 @@ void fill_normal(const RandomField& field, double std, std::span<const CopyRange
 
 template <class T>
 void initialise_as(const ParamSpec& param, std::uint64_t seed, const Piece& piece, std::span<T> values,
-                   int threads) {
+                   int threads, double factor) {
   if (param.init.kind != Init::Kind::normal) {
-    std::fill(values.begin(), values.end(), param.init.kind == Init::Kind::ones ? T{1} : T{0});
+    const double value = param.init.kind == Init::Kind::ones ? factor : 0;
+    std::fill(values.begin(), values.end(), static_cast<T>(static_cast<float>(value)));
     return;
   }
   const RandomField field(seed, param.name);
   const std::vector<CopyRange> runs = intersect(Piece::whole(param.shape), piece);
   const auto part = [&](std::int64_t i, std::int64_t parts) {
-    fill_normal<T>(field, param.init.std, runs, piece.numel() * i / parts, piece.numel() * (i + 1) / parts,
-                   values);
+    fill_normal<T>(field, param.init.std * factor, runs, piece.numel() * i / parts,
+                   piece.numel() * (i + 1) / parts, values);
   };
   constexpr std::int64_t worth_a_thread = 1 << 14;
   const std::int64_t parts =
@@ -62,15 +63,15 @@ void initialise_as(const ParamSpec& param, std::uint64_t seed, const Piece& piec
 }  // namespace
 
 void initialise(const ParamSpec& param, std::uint64_t seed, const Piece& piece, const Tensor& values,
-                int threads) {
+                int threads, double factor) {
   piece.validate();
   DT_CHECK(piece.global == param.shape, "a piece of {} for {} {}", piece.global.to_string(), param.name,
            param.shape.to_string());
   DT_CHECK(piece.numel() == values.numel(), "{} elements for a piece of {}", values.numel(), piece.numel());
   if (values.dtype() == DType::f64)
-    initialise_as(param, seed, piece, values.span<double>(), threads);
+    initialise_as(param, seed, piece, values.span<double>(), threads, factor);
   else
-    initialise_as(param, seed, piece, values.span<float>(), threads);
+    initialise_as(param, seed, piece, values.span<float>(), threads, factor);
 }
 
 }  // namespace dt::model

@@ -11,10 +11,10 @@
 namespace dt::model {
 
 /// Fills `values` (piece.numel() elements, f32 or f64) with the elements of the parameter that
-/// `piece` names.
+/// `piece` names, times `factor`.
 /// Numerics: an f64 value equals the f32 value, so that both precisions start from the same
 /// weights.
 void initialise(const ParamSpec& param, std::uint64_t seed, const Piece& piece, const Tensor& values,
-                int threads);
+                int threads, double factor = 1);
 
 }  // namespace dt::model

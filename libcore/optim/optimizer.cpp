@@ -148,7 +148,8 @@ OptimizerSettings resolve(const OptimizerRequest& request) {
 void append_range(std::vector<ParameterRange>& segments, const ParameterRange& parameter) {
   const ParameterRange* const last = segments.empty() ? nullptr : &segments.back();
   if (last && last->offset + last->numel == parameter.offset && last->decays == parameter.decays &&
-      last->lr_scale == parameter.lr_scale && last->state_shift == parameter.state_shift)
+      last->lr_scale == parameter.lr_scale && last->decay_scale == parameter.decay_scale &&
+      last->state_shift == parameter.state_shift)
     segments.back().numel += parameter.numel;
   else
     segments.push_back(parameter);
@@ -160,7 +161,7 @@ void update(const Context& context, const kernels::OptimizerStep& step,
   for (const ParameterRange& s : segments) {
     kernels::OptimizerStep own = step;
     own.lr *= s.lr_scale;
-    if (!s.decays) own.settings.weight_decay = 0;
+    own.settings.weight_decay *= s.decays ? s.decay_scale : 0;
     const auto part = [&](const Tensor& flat) { return flat.flat(s.offset, s.numel); };
     std::vector<Tensor> parts;
     for (const Tensor& state : states) parts.push_back(state.flat(s.offset + s.state_shift, s.numel));

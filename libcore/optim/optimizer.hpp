@@ -87,6 +87,7 @@ struct ParameterRange {
   bool decays;
   double lr_scale = 1;           // factor of the learning rate, also in weight decay
   std::int64_t state_shift = 0;  // offset in the states − offset
+  double decay_scale = 1;        // factor of the weight decay
 };
 
 /// Appends a parameter. It joins the last segment if it lies directly behind that segment, also in the

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/numeric/integer.hpp"
 
 namespace dt::plan {
 
@@ -62,6 +63,13 @@ double parse_factor(const std::string& item, std::string_view text) {
 }
 
 }  // namespace
+
+ParameterSettings::Update ParameterSettings::update_of(const model::ParameterTable& table, int param) const {
+  const Class& own = (*this)[model::parameter_class(table, param)];
+  const double by_width = mup.factors(table, param).lr;
+  const bool decays = table.params()[to_index(param)].decays && own.decays;
+  return {own.lr_scale * by_width, decays, 1 / by_width};
+}
 
 std::string ParameterSettings::describe_lr_scale() const {
   return join_classes([this](std::string_view name, ParameterClass value) {

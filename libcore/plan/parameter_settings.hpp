@@ -1,10 +1,11 @@
 #pragma once
-// Learning rate and weight decay by class of parameters.
+// Learning rate, weight decay and initial values of each parameter: by its class, and by muP.
 
 #include <array>
 #include <string>
 
 #include "model/parameter_class.hpp"
+#include "plan/mup.hpp"
 #include "plan/requests.hpp"
 
 namespace dt::plan {
@@ -18,7 +19,18 @@ class ParameterSettings {
   const Class& operator[](model::ParameterClass c) const { return classes_[static_cast<std::size_t>(c)]; }
   Class& operator[](model::ParameterClass c) { return classes_[static_cast<std::size_t>(c)]; }
 
-  /// Return the settings as options take them: "embedding=0.1,head=2" and "embedding"; "" for defaults.
+  Mup mup;
+
+  /// Returns the factors of one parameter's updates, in its range's members (optim/optimizer.hpp).
+  struct Update {
+    double lr_scale = 1;
+    bool decays = true;
+    double decay_scale = 1;
+  };
+  Update update_of(const model::ParameterTable& table, int param) const;
+
+  /// Return the settings of classes as options take them: "embedding=0.1,head=2" and "embedding"; "" for
+  /// defaults.
   std::string describe_lr_scale() const;
   std::string describe_no_decay() const;
 

@@ -222,6 +222,7 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Mixt
     throw usage_error("--optimizer {} has no kernels for GPUs: it cannot be combined with --device cuda",
                       name_of(plan.optimizer.kind));
   plan.parameter_settings = parse_parameter_settings(s.parameter_classes, model::ParameterTable(plan.spec));
+  plan.parameter_settings.mup = Mup(s.mup, plan.spec, plan.optimizer.kind);
   check_adam_eps(plan.optimizer.eps, plan.precision.master());
   plan.clip_norm = s.clip_norm;
   plan.z_loss = s.z_loss;

@@ -75,6 +75,12 @@ struct ParameterClassRequest {
   std::vector<std::string> no_decay;  // classes, or "none"
 };
 
+/// The base of muP (plan/mup.hpp). Without a width, the parametrization is the standard one.
+struct MupRequest {
+  std::optional<std::int64_t> base_width;
+  std::optional<std::int64_t> base_head_dim;  // none: the model's own
+};
+
 struct SaveRequest {
   std::int64_t every = 0;  // steps; 0: only at the end
   bool in_background = true;

@@ -38,6 +38,7 @@ struct Settings {
   LearningRateRequest learning_rate;
   optim::OptimizerRequest optimizer;
   ParameterClassRequest parameter_classes;
+  MupRequest mup;
   double clip_norm = 1.0;
   double z_loss = 0;
 

@@ -176,6 +176,10 @@ Json describe(const plan::Plan& plan, std::int64_t done, const std::string& orig
     json["lr_scale"] = scales;
   if (const std::string classes = plan.parameter_settings.describe_no_decay(); !classes.empty())
     json["no_decay"] = classes;
+  if (const plan::Mup& mup = plan.parameter_settings.mup; mup.base_width() > 0) {
+    json["mup_base_width"] = mup.base_width();
+    json["mup_base_head_dim"] = mup.base_head_dim();
+  }
   json["host_memory_bytes"] = plan::host_memory_bytes(plan, stages);
   if (plan.device != Device::host()) {
     json["workspaces_bytes"] = memory.workspaces;

@@ -238,6 +238,7 @@ class Flight {
     }
   }
 
+  const Tensor& output(std::size_t u) const { return outputs_[u].tensor; }
   const Tensor& nll() const { return outputs_.back().tensor; }
   /// Returns Σ nll over the micro-batch's targets. The outputs must lie on the host.
   double loss_sum() const {

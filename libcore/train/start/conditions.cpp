@@ -64,6 +64,8 @@ std::string describe_conditions(const plan::Plan& plan, const std::vector<std::s
       {"optimizer", name_of(plan.optimizer.kind)},
       {"lr_scale", plan.parameter_settings.describe_lr_scale()},
       {"no_decay", plan.parameter_settings.describe_no_decay()},
+      {"mup_base_width", plan.parameter_settings.mup.base_width()},
+      {"mup_base_head_dim", plan.parameter_settings.mup.base_head_dim()},
       {"clip_norm", plan.clip_norm},
       {"z_loss", plan.z_loss},
       {"mask_documents", plan.mask_documents},

@@ -97,6 +97,8 @@ const std::vector<InheritanceRule>& inheritance_rules() {
   static const std::vector<InheritanceRule> behind_hyper_parameters = {
       {"lr-scale", training},
       {"no-decay", training},
+      {"mup-base-width", training},
+      {"mup-base-head-dim", training},
       {"clip-norm", training},
       {"z-loss", training},
       {"save-every", cadence},

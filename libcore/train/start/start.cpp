@@ -107,7 +107,7 @@ Start prepare_start(const plan::Settings& settings, const data::Mixture& dataset
 
 std::string load_initial_weights(ModelRuntime& runtime, const plan::Plan& plan) {
   if (!plan.resume.init_from) {
-    runtime.initialise_weights(plan.seed);
+    runtime.initialise_weights(plan.seed, plan.parameter_settings);
     return {};
   }
   const auto source = convert::open_weights(*plan.resume.init_from);

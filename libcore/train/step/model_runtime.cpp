@@ -49,10 +49,11 @@ void ModelRuntime::reserve_scratch(const plan::Plan& plan) {
   context_.scratch().allocate(DType::u8, {static_cast<std::int64_t>(bytes)});
 }
 
-void ModelRuntime::initialise_weights(std::uint64_t seed) {
+void ModelRuntime::initialise_weights(std::uint64_t seed, const plan::ParameterSettings& settings) {
   for (const parallel::LocalParam& param : local_.params()) {
+    const double factor = settings.mup.factors(table_, param.param).init;
     storage_.set_weights(context_, param, [&](const Piece& piece, const Tensor& values) {
-      model::initialise(local_.spec(param), seed, piece, values, context_.threads());
+      model::initialise(local_.spec(param), seed, piece, values, context_.threads(), factor);
     });
   }
 }

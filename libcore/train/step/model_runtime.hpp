@@ -25,7 +25,7 @@ class ModelRuntime {
   /// object.
   ModelRuntime(const plan::Plan& plan, Purpose purpose, const parallel::Groups& groups);
 
-  void initialise_weights(std::uint64_t seed);
+  void initialise_weights(std::uint64_t seed, const plan::ParameterSettings& settings = {});
   void load_weights(const convert::WeightSource& source);
 
   const Context& context() const { return context_; }

@@ -13,7 +13,7 @@ using kernels::ParameterScope;
 std::vector<std::vector<optim::ParameterRange>> parameter_ranges_of(const parallel::ModelStorage& storage,
                                                                     ParameterScope scope,
                                                                     const std::vector<std::size_t>& kinds,
-                                                                    const plan::ParameterSettings& by_class) {
+                                                                    const plan::ParameterSettings& settings) {
   const parallel::LocalTable& local = storage.local();
   std::vector<std::vector<optim::ParameterRange>> ranges;
   for (const parallel::LocalGroup& group : local.groups()) {
@@ -23,26 +23,38 @@ std::vector<std::vector<optim::ParameterRange>> parameter_ranges_of(const parall
       if (param.owned_piece.numel() == 0 || !model::is_in_scope(local.table(), param.param, scope)) continue;
       const std::int64_t shift =
           kinds.empty() ? 0 : storage.state_layout(kinds.front()).offset(param) - param.owned_offset;
-      const plan::ParameterSettings::Class& own =
-          by_class[model::parameter_class(local.table(), param.param)];
-      optim::append_range(list, {param.owned_offset, param.owned_piece.numel(),
-                                 local.spec(param).decays && own.decays, own.lr_scale, shift});
+      const plan::ParameterSettings::Update own = settings.update_of(local.table(), param.param);
+      optim::append_range(list, {param.owned_offset, param.owned_piece.numel(), own.decays, own.lr_scale,
+                                 shift, own.decay_scale});
     }
   }
   return ranges;
 }
 
+/// Returns the settings that all matrices of blocks have.
+plan::ParameterSettings::Update update_of_matrices(const model::ParameterTable& table,
+                                                   const plan::ParameterSettings& settings) {
+  for (int param = 0; param < static_cast<int>(table.params().size()); ++param) {
+    if (model::is_in_scope(table, param, ParameterScope::block_matrices))
+      return settings.update_of(table, param);
+  }
+  return {};
+}
+
 }  // namespace
 
 WeightUpdate::WeightUpdate(const Context& context, parallel::ModelStorage& storage,
-                           const optim::OptimizerSettings& settings, const plan::ParameterSettings& by_class)
-    : context_(context), storage_(storage), matrix_settings_(by_class[model::ParameterClass::matrix]) {
+                           const optim::OptimizerSettings& settings,
+                           const plan::ParameterSettings& parameter_settings)
+    : context_(context),
+      storage_(storage),
+      of_matrices_(update_of_matrices(storage.local().table(), parameter_settings)) {
   const ParameterScope scope =
       optim::updates_matrices(settings) ? ParameterScope::others : ParameterScope::all;
   for (std::size_t kind = 0; kind < storage.state_kinds().size(); ++kind) {
     if (storage.state_kinds()[kind].scope == scope) kinds_.push_back(kind);
   }
-  ranges_ = parameter_ranges_of(storage, scope, kinds_, by_class);
+  ranges_ = parameter_ranges_of(storage, scope, kinds_, parameter_settings);
   if (optim::updates_matrices(settings)) matrices_ = std::make_unique<MatrixUpdate>(context, storage);
 }
 
@@ -59,8 +71,8 @@ void WeightUpdate::run(const kernels::OptimizerStep& step, double peak_lr) {
   }
   if (matrices_) {
     kernels::OptimizerStep of_matrices = step;
-    of_matrices.lr *= matrix_settings_.lr_scale;
-    if (!matrix_settings_.decays) of_matrices.settings.weight_decay = 0;
+    of_matrices.lr *= of_matrices_.lr_scale;
+    of_matrices.settings.weight_decay *= of_matrices_.decays ? of_matrices_.decay_scale : 0;
     matrices_->run(of_matrices);
   }
   storage_.weights().mark_updated();

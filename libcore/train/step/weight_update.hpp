@@ -16,7 +16,8 @@ class WeightUpdate {
  public:
   /// Both references must outlive the object. The storage has the state that the optimizer keeps.
   WeightUpdate(const Context& context, parallel::ModelStorage& storage,
-               const optim::OptimizerSettings& settings, const plan::ParameterSettings& by_class = {});
+               const optim::OptimizerSettings& settings,
+               const plan::ParameterSettings& parameter_settings = {});
 
   /// Makes one update. Gradients must be complete. `peak_lr` is the schedule's.
   /// Collective: if the optimizer updates whole matrices, the ranks of the stage.
@@ -28,7 +29,7 @@ class WeightUpdate {
   std::vector<std::vector<optim::ParameterRange>>
       ranges_;                      // by group: parameters that are updated by elements
   std::vector<std::size_t> kinds_;  // the kinds of state of these
-  plan::ParameterSettings::Class matrix_settings_;
+  plan::ParameterSettings::Update of_matrices_;
   std::unique_ptr<MatrixUpdate> matrices_;
 };
 
