@@ -69,44 +69,42 @@ __device__ void for_features(const HeadNormTensors<T>& p, const Threads& threads
   for (std::int64_t i = threads.lane() * N; i < p.width; i += threads.lanes * N) body(i, p.width - i);
 }
 
-template <class T, class Threads>
-__device__ Value<T> sum_squares(const HeadNormTensors<T>& p, const Threads& threads, std::int64_t n) {
-  constexpr int N = vec_size<T>;
-  Value<T> sum = 0;
-  for_features(p, threads, n, [&](std::int64_t i, std::int64_t left) {
-    const auto x = load_vec<N>(p.rows + p.begin(n) + i, left);
-    for (const Value<T> value : x.at) sum += value * value;
-  });
-  return threads.sum(sum);
-}
+/// The sum of x² over a group's features.
+struct Squares {
+  template <class T, class Threads>
+  static __device__ Value<T> sum(const HeadNormTensors<T>& p, const Threads& threads, std::int64_t n) {
+    constexpr int N = vec_size<T>;
+    Value<T> sum = 0;
+    for_features(p, threads, n, [&](std::int64_t i, std::int64_t left) {
+      const auto x = load_vec<N>(p.rows + p.begin(n) + i, left);
+      for (const Value<T> value : x.at) sum += value * value;
+    });
+    return threads.sum(sum);
+  }
+};
 
-template <class T, class Threads>
-__device__ Value<T> sum_products(const HeadNormTensors<T>& p, const Threads& threads, std::int64_t n) {
-  constexpr int N = vec_size<T>;
-  const auto added = static_cast<Value<T>>(p.added);
-  Value<T> sum = 0;
-  for_features(p, threads, n, [&](std::int64_t i, std::int64_t left) {
-    const auto dy = load_vec<N>(p.rows + p.begin(n) + i, left), x = load_vec<N>(p.x + n * p.width + i, left),
-               weight = load_vec<N>(p.weight + i, left);
-    for (int e = 0; e < N; ++e) sum += dy.at[e] * (weight.at[e] + added) * x.at[e];
-  });
-  return threads.sum(sum);
-}
+/// The sum of dy · weight · x over a group's features.
+struct Products {
+  template <class T, class Threads>
+  static __device__ Value<T> sum(const HeadNormTensors<T>& p, const Threads& threads, std::int64_t n) {
+    constexpr int N = vec_size<T>;
+    const auto added = static_cast<Value<T>>(p.added);
+    Value<T> sum = 0;
+    for_features(p, threads, n, [&](std::int64_t i, std::int64_t left) {
+      const auto dy = load_vec<N>(p.rows + p.begin(n) + i, left),
+                 x = load_vec<N>(p.x + n * p.width + i, left), weight = load_vec<N>(p.weight + i, left);
+      for (int e = 0; e < N; ++e) sum += dy.at[e] * (weight.at[e] + added) * x.at[e];
+    });
+    return threads.sum(sum);
+  }
+};
 
-template <class Threads, class T>
-__global__ void square_heads(HeadNormTensors<T> p) {
+template <class Threads, class Terms, class T>
+__global__ void sum_heads(HeadNormTensors<T> p) {
   const Threads threads(p);
   const std::int64_t n = threads.group();
-  const Value<T> squares = sum_squares(p, threads, n);
-  if (n < p.count && threads.lane() == 0) p.sums[n] = squares;
-}
-
-template <class Threads, class T>
-__global__ void multiply_heads(HeadNormTensors<T> p) {
-  const Threads threads(p);
-  const std::int64_t n = threads.group();
-  const Value<T> products = sum_products(p, threads, n);
-  if (n < p.count && threads.lane() == 0) p.sums[n] = products;
+  const Value<T> sum = Terms::sum(p, threads, n);
+  if (n < p.count && threads.lane() == 0) p.sums[n] = sum;
 }
 
 template <class Threads, class T>
@@ -117,7 +115,7 @@ __global__ void normalise_heads(HeadNormTensors<T> p) {
   const std::int64_t n = threads.group();
   V squares = 0;
   if (p.sums == nullptr)
-    squares = sum_squares(p, threads, n);
+    squares = Squares::sum(p, threads, n);
   else if (n < p.count)
     squares = p.sums[n];
   const V rstd = 1 / std::sqrt(squares / static_cast<V>(p.mean_width) + static_cast<V>(p.eps));
@@ -140,7 +138,7 @@ __global__ void backward_of_heads(HeadNormTensors<T> p) {
   const Threads threads(p);
   const std::int64_t n = threads.group();
   V products = 0, rstd = 0;
-  if (p.sums == nullptr) products = sum_products(p, threads, n);
+  if (p.sums == nullptr) products = Products::sum(p, threads, n);
   if (n < p.count) {
     if (p.sums != nullptr) products = p.sums[n];
     rstd = p.rstd[n];
@@ -226,7 +224,7 @@ void head_norm_squares(const Context& context, const HeadNorm& norm, const Colum
   with_elements(x.rows_RS.dtype(), [&](auto element) {
     using T = decltype(element);
     launch_for_groups(context, "head_norm_squares", tensors_of<T>(norm, x, {{}, {}, squares_RG, {}}),
-                      square_heads<OfLanes, T>, square_heads<OfWholeBlock, T>);
+                      sum_heads<OfLanes, Squares, T>, sum_heads<OfWholeBlock, Squares, T>);
   });
 }
 
@@ -246,8 +244,8 @@ void head_norm_products(const Context& context, const HeadNorm& norm, const Tens
   with_elements(dy.rows_RS.dtype(), [&](auto element) {
     using T = decltype(element);
     launch_for_groups(context, "head_norm_products",
-                      tensors_of<T>(norm, dy, {weight_W, x_RN, products_RG, {}}), multiply_heads<OfLanes, T>,
-                      multiply_heads<OfWholeBlock, T>);
+                      tensors_of<T>(norm, dy, {weight_W, x_RN, products_RG, {}}),
+                      sum_heads<OfLanes, Products, T>, sum_heads<OfWholeBlock, Products, T>);
   });
 }
 
