@@ -120,6 +120,7 @@ ModelSpec gemma3_1b() {
   s.feed_forward = &geglu_mlp();
   s.score_scale = 1 / std::sqrt(256.0);
   s.embedding_scale = std::sqrt(1152.0);
+  s.rounds_embedding_scale = true;
   std::vector<AttentionSpec> layers;
   for (std::int64_t layer = 0; layer < s.layers; ++layer) {
     const bool is_full = (layer + 1) % 6 == 0;

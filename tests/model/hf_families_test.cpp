@@ -79,6 +79,7 @@ TEST_CASE("files that leave members out have their family's defaults") {
   CHECK(gemma2.logit_softcap == 30.0);
   CHECK(gemma2.score_scale == 1 / 16.0);
   CHECK(gemma2.embedding_scale == std::sqrt(24.0));
+  CHECK(gemma2.rounds_embedding_scale);
   CHECK(sliding_layers(gemma2) == std::vector<std::int64_t>{0, 2, 4, 6});
   const ModelSpec gemma3 = parsed(sizes("gemma3_text"));
   CHECK_FALSE(gemma3.logit_softcap);
@@ -107,6 +108,7 @@ TEST_CASE("files that leave members out have their family's defaults") {
   CHECK(neox.parallel_branches);
   CHECK_FALSE(neox.shared_norm);
   CHECK(parsed(sizes("granite")).score_scale == 1.0);
+  CHECK_FALSE(parsed(sizes("granite")).rounds_embedding_scale);
   CHECK(sliding_layers(parsed(sizes("ministral"))).size() == 8);
 }
 

@@ -29,7 +29,7 @@ double rounded_to(DType dtype, double value) {
 }
 
 /// The embedding of tokens and of learned positions. Saves nothing. The output of the token table, not
-/// that of positions, is multiplied by the model's scale, which is rounded to the dtype first.
+/// that of positions, is multiplied by the model's scale. Some models round the scale to the dtype first.
 /// Parameters: the token table, whose rows the tensor-parallel ranks divide, and the position table
 /// if the model learns its positions.
 class EmbeddingUnit final : public Unit {
@@ -70,7 +70,7 @@ EmbeddingUnit::EmbeddingUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, 
       learned_positions_(spec.position == Position::learned),
       rows_{ops.shard().vocabulary_range(spec).begin, spec.vocabulary},
       dtype_(dtype),
-      scale_(rounded_to(dtype, spec.embedding_scale)),
+      scale_(spec.rounds_embedding_scale ? rounded_to(dtype, spec.embedding_scale) : spec.embedding_scale),
       ops_(ops) {}
 
 Shape EmbeddingUnit::output_shape(std::int64_t batch, std::int64_t sequence) const {

@@ -16,6 +16,7 @@ ModelSpec read_gemma(const Config& config, const RotaryDefaults& rotary) {
   s.norm_weight_plus_one = true;
   s.norm_placement = NormPlacement::around;
   s.embedding_scale = std::sqrt(static_cast<double>(s.hidden));
+  s.rounds_embedding_scale = true;
   s.score_scale = 1 / std::sqrt(static_cast<double>(config.size_or("query_pre_attn_scalar", 256)));
   return s;
 }
