@@ -44,15 +44,14 @@ TEST_CASE("steps change the outputs of units as much in a wide model as in a nar
   const Check check = GENERATE(
       Check{"llama-tiny", OptimizerKind::adamw, 0.01}, Check{"gpt2-124m", OptimizerKind::adamw, 0.01, true},
       Check{"llama-tiny", OptimizerKind::lion, 0.003, true}, Check{"gpt2-124m", OptimizerKind::sgd, 0.1},
-      Check{"llama-tiny", OptimizerKind::muon, 0.01});
+      Check{"llama-tiny", OptimizerKind::muon, 0.05});
   const std::vector<double> mup = growth(check, true), standard = growth(check, false);
   CAPTURE(check.preset, name_of(check.optimizer), check.larger_heads, mup, standard);
   for (const double ratio : mup) {
     CHECK(ratio > 0.3);
     CHECK(ratio < 1.5);
   }
-  for (std::size_t unit = 1; unit < standard.size(); ++unit)  // the embedding's rows are as they were
-    CHECK(standard[unit] > (unit + 1 < standard.size() ? 5 : 2));
+  for (std::size_t block = 1; block + 1 < standard.size(); ++block) CHECK(standard[block] > 5);
 }
 
 namespace {
