@@ -16,17 +16,18 @@ namespace {
 using kernels::OptimizerKind;
 using model::ParameterClass;
 
-/// The powers by which an optimizer's learning rates follow sizes.
+/// The powers of the width by which an optimizer's learning rates grow.
 struct Rule {
   OptimizerKind optimizer;
-  double table;       // of the width: tables and vectors, whose only size that grows is the width
-  double matrix;      // of the width: matrices, both of whose sizes grow
-  double multiplier;  // of a multiplier that the weights hold
+  double table;       // for tables and vectors, whose only size that grows is the width
+  double matrix;      // for matrices, both of whose sizes grow
+  double multiplier;  // the power of a multiplier that weights hold
 };
 
-/// Source: Yang et al. 2022, table 8, for SGD, and for Adam and what like it moves each weight by about the
-/// learning rate. Muon moves a matrix by 0.2·√max(rows, columns) times an orthogonal one, whose spectral norm
-/// must stay that of the base: Yang et al. 2023 (A Spectral Condition for Feature Learning), condition 1.
+/// SGD and Adam are in the table. Lion moves each weight by about the learning rate, as Adam does. Muon moves
+/// a matrix by 0.2·√max(rows, columns) times an orthogonal one. The spectral norm of that must not grow.
+/// Source: Yang et al. 2022, table 8; Yang et al. 2023 (A Spectral Condition for Feature Learning),
+/// condition 1.
 constexpr Rule rules[] = {{OptimizerKind::adamw, 0, -1, 1},
                           {OptimizerKind::lion, 0, -1, 1},
                           {OptimizerKind::sgd, 1, 0, 2},
@@ -75,7 +76,7 @@ MupFactors Mup::factors(const model::ParameterTable& table, int param) const {
   if (model::parameter_class(table, param) == ParameterClass::matrix) {
     factors = {std::pow(width_, -0.5), std::pow(width_, matrix_power_)};
   } else {
-    const double size = spec.sums_over_tensor_ranks ? head_dim_ : width_;  // that norm has a head's features
+    const double size = spec.sums_over_tensor_ranks ? head_dim_ : width_;  // a norm of head_dim features
     factors.lr = std::pow(size, table_power_);
   }
   double multiplier = 1;

@@ -15,8 +15,8 @@ namespace dt::plan {
 
 /// The factors of a parameter. Weight decay keeps the rate that it has without them.
 struct MupFactors {
-  double init = 1;  // of the initial values
-  double lr = 1;    // of the learning rate
+  double init = 1;  // multiplies the initial values
+  double lr = 1;    // multiplies the learning rate
 
   bool operator==(const MupFactors&) const = default;
 };
@@ -45,9 +45,9 @@ class Mup {
 
  private:
   std::int64_t base_width_ = 0, base_head_dim_ = 0;
-  double width_ = 1, head_dim_ = 1;  // of the model, in those of the base
+  double width_ = 1, head_dim_ = 1;  // ratios of the model to its base
   std::string scores_;               // part of the names of the parameters that have the scores' multiplier
-  double table_power_ = 0, matrix_power_ = 0, multiplier_power_ = 0;  // of the learning rate
+  double table_power_ = 0, matrix_power_ = 0, multiplier_power_ = 0;  // as in the optimizer's rule
 };
 
 }  // namespace dt::plan

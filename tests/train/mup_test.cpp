@@ -90,7 +90,7 @@ TEST_CASE("factors of weights train the model that has muP's multipliers of logi
     scales.emplace_back(multipliers.spec.tied ? "bias=4" : "head=4");
   } else {
     scales = {"matrix=0.25"};
-    multipliers.settings.optimizer.weight_decay = 0.4;  // which matrices alone have
+    multipliers.settings.optimizer.weight_decay = 0.4;  // matrices alone decay
   }
 
   const WidthTrial::Result a = factors.train(3), b = multipliers.train(3);

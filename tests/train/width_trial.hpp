@@ -44,7 +44,7 @@ inline dt::model::ModelSpec widened(const char* preset, std::int64_t width, bool
   spec.query_heads = spec.key_value_heads = width / spec.head_dim;
   spec.mlp_hidden = 2 * width;
   spec.max_positions = 16;
-  spec.init_std = 1 / std::sqrt(32.0);  // of products that keep the size of a row of 32
+  spec.init_std = 1 / std::sqrt(32.0);  // products of width 32 keep the size of a row
   return spec;
 }
 
@@ -68,7 +68,7 @@ struct WidthTrial {
   struct Result {
     std::vector<double> changes;               // mean |change| of each unit's output, the head's being logits
     std::vector<std::vector<double>> weights;  // by parameter
-    double loss = 0;                           // of the last step
+    double loss = 0;                           // the last step's
   };
 
   Result train(int steps) const {
