@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/numeric/digest.hpp"
+#include "base/numeric/philox.hpp"
 
 namespace dt {
 
@@ -17,27 +18,6 @@ constexpr std::uint32_t normal_stream = 1;
 
 constexpr double two_to_minus_52 = 0x1p-52;
 constexpr double two_to_minus_53 = 0x1p-53;
-
-inline void philox_round(std::array<std::uint32_t, 4>& c, std::uint32_t key_0, std::uint32_t key_1) {
-  const std::uint64_t product_0 = std::uint64_t{0xD2511F53} * c[0];
-  const std::uint64_t product_1 = std::uint64_t{0xCD9E8D57} * c[2];
-  c = {static_cast<std::uint32_t>(product_1 >> 32) ^ c[1] ^ key_0, static_cast<std::uint32_t>(product_1),
-       static_cast<std::uint32_t>(product_0 >> 32) ^ c[3] ^ key_1, static_cast<std::uint32_t>(product_0)};
-}
-
-constexpr int philox_rounds = 10;
-inline void next_key(std::array<std::uint32_t, 2>& key) {
-  key[0] += 0x9E3779B9;
-  key[1] += 0xBB67AE85;
-}
-
-/// Philox4x32 with 10 rounds.
-/// Source: Salmon et al. 2011, section 3.3.
-inline std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
-                                           std::array<std::uint32_t, 2> key) {
-  for (int round = 0; round < philox_rounds; ++round, next_key(key)) philox_round(counter, key[0], key[1]);
-  return counter;
-}
 
 inline std::uint64_t join(std::uint32_t low, std::uint32_t high) {
   return (std::uint64_t{high} << 32) | low;
@@ -83,8 +63,6 @@ inline double natural_log(double x) {
 // prevent it.
 constexpr std::size_t block = 256;
 
-using Key = std::array<std::uint32_t, 2>;
-
 /// Returns a number in [-1, 1) made of 53 of the 64 bits. Both terms and their sum are exact.
 inline double signed_unit(std::uint32_t low, std::uint32_t high) {
   const double of_high = static_cast<std::int32_t>(high);
@@ -100,15 +78,15 @@ struct Points {
 
   /// Draws a point for each of `count` pairs.
   void draw(const std::array<std::uint64_t, block>& pairs, std::size_t count, std::uint32_t attempt,
-            Key key) {
+            PhiloxKey key) {
     std::array<std::array<std::uint32_t, block>, 4> c;
     for (std::size_t i = 0; i < count; ++i) {
       c[0][i] = low_word(pairs[i]), c[1][i] = high_word(pairs[i]);
       c[2][i] = attempt, c[3][i] = normal_stream;
     }
-    for (int round = 0; round < philox_rounds; ++round, next_key(key)) {
+    for (int round = 0; round < philox_rounds; ++round, advance_philox_key(key)) {
       for (std::size_t i = 0; i < count; ++i) {
-        std::array<std::uint32_t, 4> counter{c[0][i], c[1][i], c[2][i], c[3][i]};
+        PhiloxWords counter{c[0][i], c[1][i], c[2][i], c[3][i]};
         philox_round(counter, key[0], key[1]);
         c[0][i] = counter[0], c[1][i] = counter[1], c[2][i] = counter[2], c[3][i] = counter[3];
       }
@@ -124,7 +102,7 @@ struct Points {
 /// Writes the normal values of pairs first, first + 1, … by the polar method: the even ones to points.u, the
 /// odd ones to points.v. Draws a pair's point until it lies inside the unit disc; the attempt is part of the
 /// counter.
-void normal_pairs(std::uint64_t first, std::size_t count, Key key, Points& points) {
+void normal_pairs(std::uint64_t first, std::size_t count, PhiloxKey key, Points& points) {
   std::array<std::uint64_t, block> pairs;
   std::array<std::size_t, block> outside;
   for (std::size_t i = 0; i < count; ++i) pairs[i] = first + i;
@@ -154,7 +132,7 @@ void normal_pairs(std::uint64_t first, std::size_t count, Key key, Points& point
 }
 
 template <class T>
-void fill(std::uint64_t first, double mean, double std, std::span<T> values, Key key) {
+void fill(std::uint64_t first, double mean, double std, std::span<T> values, PhiloxKey key) {
   Points points;
   while (!values.empty()) {
     const std::size_t skipped = first % 2;

@@ -26,6 +26,9 @@ class RandomField {
   void fill_normal(std::uint64_t first, double mean, double std, std::span<float> values) const;
   void fill_normal(std::uint64_t first, double mean, double std, std::span<double> values) const;
 
+  /// Returns the key of the field's Philox generator.
+  const std::array<std::uint32_t, 2>& key() const { return key_; }
+
  private:
   std::array<std::uint32_t, 2> key_;
 };
