@@ -18,7 +18,10 @@ void optimizer_step(const Context& context, const OptimizerStep& step, const Ten
   check_gradient(name, "grad", grad, dtype, {numel});
   const auto num_states = static_cast<std::size_t>(num_optimizer_states(step.settings));
   DT_CHECK(states.size() == num_states, "{}: {} states for {}", name, states.size(), num_states);
-  for (const Tensor& state : states) check_tensor(name, "a state", state, dtype, {numel});
+  const bool is_rounded = step.settings.kind == OptimizerKind::adamw && dtype == DType::f32 &&
+                          num_states > 0 && states.front().dtype() == DType::bf16;
+  for (const Tensor& state : states)
+    check_tensor(name, "a state", state, is_rounded ? DType::bf16 : dtype, {numel});
   if (copy) {
     DT_CHECK(dtype == DType::f32 && is_narrow_float(copy.dtype()), "{}: a copy in {} beside weights in {}",
              name, dtype_name(copy.dtype()), dtype_name(dtype));

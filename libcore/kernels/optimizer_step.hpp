@@ -5,6 +5,7 @@
 #include <span>
 
 #include "base/text/enum_names.hpp"
+#include "kernels/stochastic_rounding.hpp"
 #include "tensor/context.hpp"
 #include "tensor/tensor.hpp"
 
@@ -18,6 +19,12 @@ constexpr auto enum_names(OptimizerKind) {
       {{"adamw", adamw}, {"sgd", sgd}, {"lion", lion}, {"muon", muon}});
 }
 
+/// The type in which AdamW's moments are stored: that of the weights that it updates, or bf16.
+enum class MomentType { master, bf16 };
+constexpr auto enum_names(MomentType) {
+  return std::to_array<EnumName<MomentType>>({{"master", MomentType::master}, {"bf16", MomentType::bf16}});
+}
+
 /// The hyper-parameters of all optimizers, of which each uses some (optim/optimizer.cpp). The
 /// defaults are AdamW's.
 struct OptimizerSettings {
@@ -29,13 +36,17 @@ struct OptimizerSettings {
   double momentum = 0;
   bool nesterov = false;
   double adam_lr = 0;  // muon: peak learning rate of parameters that AdamW updates; 0: as all
+  MomentType moments = MomentType::master;
 };
 
 struct OptimizerStep {
   OptimizerSettings settings;
   double lr;
-  std::int64_t step;  // t, counted from 1
-  double grad_scale;  // factor of every gradient, applied first (clipping, loss scale)
+  std::int64_t step;            // t, counted from 1
+  double grad_scale;            // factor of every gradient, applied first (clipping, loss scale)
+  PhiloxKey rounding_key = {};  // of the random bits that round states to bf16
+  ElementIndices elements = {};
+  RoundingBits rounding_bits() const { return {rounding_key, step, elements}; }
 };
 
 /// Updates w and the states in place, and sets copy to the new w, rounded. With g = grad · grad_scale
@@ -51,7 +62,8 @@ struct OptimizerStep {
 /// Shapes: all tensors have one length; there are num_optimizer_states(settings) states. copy may
 /// be absent.
 /// Numerics: w and the states are of one dtype, f32 or f64. grad is f64 for f64, else f32 or bf16.
-/// copy is a narrow float and requires an fp32 w.
+/// copy is a narrow float and requires an fp32 w. The states of adamw may be bf16 beside an fp32 w: the new
+/// ones update w in fp32, and are then rounded stochastically (RoundingBits; m takes the lower bits).
 /// Source: Loshchilov & Hutter 2019, algorithm 2 (adamw) and algorithm 1 (sgd); Sutskever et al. 2013,
 /// section 2 (momentum and nesterov, with lr as a factor of the sum instead of each gradient); Chen et
 /// al. 2023, algorithm 2 (lion).

@@ -247,19 +247,22 @@ void sum_squares_by_block(benchmark::State& state, DType dtype) {
   measure_bytes(state, b.bytes(parameters),
                 [&](const Context& c) { kernels::sum_squares_by_block(c, x, host_tensor(partials)); });
 }
-/// Updates fp32 weights. A 16-bit dtype adds their copy in that dtype, and bf16 has bf16 gradients.
+/// Updates fp32 weights. A 16-bit dtype adds their copy in that dtype, and bf16 has bf16 gradients. Moments
+/// in bf16 need a dtype of bf16.
 void optimizer_step(benchmark::State& state, DType dtype, const kernels::OptimizerSettings& settings) {
   Bench b(dtype);
   const Tensor w = b.floats({parameters});
   std::vector<Tensor> states;
   for (int k = 0; k < kernels::num_optimizer_states(settings); ++k) {
-    states.push_back(b.floats({parameters}));
+    states.push_back(settings.moments == kernels::MomentType::bf16 ? b.elements({parameters})
+                                                                   : b.floats({parameters}));
     kernels::zero(Context(1, Device::host()), states.back());
   }
   const Tensor g = dtype == DType::bf16 ? b.elements({parameters}) : b.floats({parameters});
   const Tensor copy = dtype == DType::f32 ? Tensor() : b.elements({parameters});
   const kernels::OptimizerStep step{.settings = settings, .lr = 1e-4, .step = 10, .grad_scale = 1};
-  const auto bytes = 2 * (1 + states.size()) * w.bytes() + g.bytes() + (copy ? copy.bytes() : 0);
+  const std::size_t state_bytes = states.empty() ? 0 : states.size() * states.front().bytes();
+  const auto bytes = 2 * (w.bytes() + state_bytes) + g.bytes() + (copy ? copy.bytes() : 0);
   measure_bytes(state, static_cast<double>(bytes),
                 [&](const Context& c) { kernels::optimizer_step(c, step, w, g, states, copy); });
 }
@@ -313,6 +316,10 @@ void register_all() {
       one_thread_and_all(
           benchmark::RegisterBenchmark(row.c_str(), optimizer_step, dtype, kernels::OptimizerSettings{kind}));
     }
+    if (dtype == DType::bf16)
+      one_thread_and_all(
+          benchmark::RegisterBenchmark("adamw_bf16_moments/bf16", optimizer_step, dtype,
+                                       kernels::OptimizerSettings{.moments = kernels::MomentType::bf16}));
     if (dtype != DType::f16) DT_ADD(accumulate);
 #undef DT_ADD
   }

@@ -13,7 +13,7 @@ TEST_CASE("kernels whose rates GPUs are asked for run, each with all that it tak
   const Use device(1);
   const Context context(1, Device::gpu(0));
   const std::vector<Rate> rates = kernel_rates(context, 3, 2);
-  REQUIRE(rates.size() == 17);
+  REQUIRE(rates.size() == 18);
   CHECK(rates.front().kernel == "copy");
   for (const Rate& rate : rates) {
     INFO(rate.kernel);

@@ -59,13 +59,16 @@ void of_elements(const Context& context, Rates& rates) {
 }
 
 void of_optimizer(const Context& context, Rates& rates) {
-  const auto parameters = [&] { return rates.tensor({rates.R * C}, DType::f32); };
-  const Tensor w = parameters(), g = parameters(), m = parameters(), v = parameters(),
-               copy = rates.tensor({rates.R * C});
-  const kernels::OptimizerStep step{.settings = {}, .lr = 1e-3, .step = 1, .grad_scale = 1};
-  rates.of("adamw", 30 * C, [=, &context] {
-    kernels::optimizer_step(context, step, w, g, std::array{m, v}, copy);
-  });
+  for (const DType moments : {DType::f32, DType::bf16}) {
+    const auto parameters = [&](DType dtype) { return rates.tensor({rates.R * C}, dtype); };
+    const Tensor w = parameters(DType::f32), g = parameters(DType::f32), m = parameters(moments),
+                 v = parameters(moments), copy = parameters(DType::bf16);
+    const kernels::OptimizerStep step{.settings = {}, .lr = 1e-3, .step = 1, .grad_scale = 1};
+    const bool is_rounded = moments == DType::bf16;
+    rates.of(is_rounded ? "adamw, bf16 moments" : "adamw", (is_rounded ? 22 : 30) * C, [=, &context] {
+      kernels::optimizer_step(context, step, w, g, std::array{m, v}, copy);
+    });
+  }
 }
 
 void of_norms(const Context& context, Rates& rates) {

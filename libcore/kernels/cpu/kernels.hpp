@@ -65,6 +65,8 @@ decltype(kernels::zero) zero;
 decltype(kernels::sum_squares_by_block) sum_squares_by_block;
 
 decltype(kernels::optimizer_step) optimizer_step;
+/// Makes AdamW's update if the states are bf16.
+decltype(kernels::optimizer_step) update_rounded_states;
 decltype(kernels::newton_schulz) newton_schulz;
 
 }  // namespace dt::kernels::cpu

@@ -52,6 +52,8 @@ HWY_EXPORT(optimizer_step_part);
 
 void optimizer_step(const Context& context, const OptimizerStep& step, const Tensor& w, const Tensor& grad,
                     std::span<const Tensor> states, const Tensor& copy) {
+  if (!states.empty() && states.front().dtype() == DType::bf16)
+    return update_rounded_states(context, step, w, grad, states, copy);
   for_elements(context, w.numel(), [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(optimizer_step_part)(step, w, grad, states, copy, begin, end);
   });

@@ -106,12 +106,32 @@ void update(const Rule& rule, double grad_scale, const Tensor& w, const Tensor& 
   }
 }
 
+/// Updates elements whose states are bf16.
+void update_rounding(const AdamW& rule, const OptimizerStep& step, const Tensor& w, const Tensor& grad,
+                     std::span<const Tensor> states) {
+  const RoundingBits bits = step.rounding_bits();
+  for (std::int64_t i = 0; i < w.numel(); ++i) {
+    const std::int64_t index = bits.elements.index(i);
+    const std::uint32_t word = philox(bits.counter(index / 4), bits.key)[static_cast<std::size_t>(index % 4)];
+    BFloat16* const stored[] = {states[0].data<BFloat16>() + i, states[1].data<BFloat16>() + i};
+    double value = w.data<float>()[i];
+    double moments[] = {static_cast<float>(*stored[0]), static_cast<float>(*stored[1])};
+    rule(grad.data<float>()[i] * step.grad_scale, value, moments);
+    w.data<float>()[i] = static_cast<float>(value);
+    stored[0]->bits = round_stochastically(static_cast<float>(moments[0]), word);
+    stored[1]->bits = round_stochastically(static_cast<float>(moments[1]), word >> 16);
+  }
+}
+
 }  // namespace
 
 template <class T>
 void optimizer_step(const Context& context, const OptimizerStep& step, const Tensor& w, const Tensor& grad,
                     std::span<const Tensor> states, const Tensor& copy) {
-  with_rule(step, [&](const auto& rule) { update<T>(rule, step.grad_scale, w, grad, states); });
+  if (!states.empty() && states.front().dtype() == DType::bf16)
+    update_rounding(AdamW(step), step, w, grad, states);
+  else
+    with_rule(step, [&](const auto& rule) { update<T>(rule, step.grad_scale, w, grad, states); });
   if (copy) cast(context, w, copy);
 }
 

@@ -144,6 +144,7 @@ std::vector<Work> works(const Model& m) {
       over_rows("look_up<BFloat16>", N, m.R, m.C),
       over_packs("combine_elements<Sum, float, float, 8>", 1, weights / 8),
       over_packs("update_elements<AdamW<float>, float, float, BFloat16>", 4, weights),
+      over_packs("update_rounded_states<float, BFloat16>", 4, weights),
       same_turns("sum_squares<float>", grid_for_sums(num_sum_blocks(weights), sizeof(double)),
                  sum_block_elements / (4 * threads_per_block))};
   if (m.is_gpt2) {
