@@ -84,6 +84,15 @@ void add_optimizer(OptionTable& t, Settings& s) {
       .conflicts_with(evaluation);
   for (const optim::HyperParameter& parameter : optim::hyper_parameters())
     add_hyper_parameter(t, s, parameter);
+  t.choice("moments", &s.optimizer.moments, "data type in which AdamW's moments are stored")
+      .details(
+          "master: that of the weights that are updated, fp32 or fp64. bf16 takes half the memory: moments "
+          "are computed in fp32 and stored rounded at random, up or down with the probabilities that keep "
+          "their mean. The random bits depend on --seed, step and element alone. Muon's momentum stays "
+          "fp32. A resume converts the moments if the type changes.")
+      .conflicts_with(evaluation)
+      .require(fmt::format("--optimizer {}", fmt::join(optim::users_of_moments(), " or ")),
+               [&s] { return std::ranges::count(optim::users_of_moments(), name_of(s.optimizer.kind)) > 0; });
   t.add("lr-scale", &s.parameter_classes.lr_scale, "LIST",
         "factors of the learning rate by class of parameters, as in embedding=0.1")
       .details(parameter_classes)

@@ -40,6 +40,7 @@ json optimizer_json(const StoredOptimizer& optimizer) {
               {"hyper_parameters", object_from_text(optimizer.hyper_parameters, "hyper_parameters")}};
   for (const kernels::StateKind& kind : optimizer.state_kinds) {
     if (kind.scope != kernels::ParameterScope::all) object["state_scopes"][kind.name] = name_of(kind.scope);
+    if (kind.dtype) object["state_dtypes"][kind.name] = dtype_name(*kind.dtype);
   }
   return object;
 }
@@ -71,6 +72,12 @@ StoredOptimizer parse_optimizer(const JsonValue& state) {
   const JsonValue o = state.object("optimizer");
   StoredOptimizer optimizer{o.string("name"), {}, o.object_text("hyper_parameters")};
   for (const JsonValue& kind : o.at("state_kinds").items()) optimizer.state_kinds.push_back(kind.string());
+  if (o.has("state_dtypes")) {
+    const JsonValue dtypes = o.object("state_dtypes");
+    for (kernels::StateKind& kind : optimizer.state_kinds) {
+      if (dtypes.has(kind.name)) kind.dtype = parse_dtype(dtypes.string(kind.name));
+    }
+  }
   if (!o.has("state_scopes")) return optimizer;
   const JsonValue scopes = o.object("state_scopes");
   for (kernels::StateKind& kind : optimizer.state_kinds) {
@@ -224,6 +231,10 @@ void check_place(const Manifest& manifest, const fs::path& checkpoint) {
 kernels::ParameterScope StoredOptimizer::scope_of(const std::string& kind) const {
   const auto found = std::ranges::find(state_kinds, kind, &kernels::StateKind::name);
   return found == state_kinds.end() ? kernels::ParameterScope::all : found->scope;
+}
+
+bool StoredOptimizer::has_kind(const std::string& kind) const {
+  return std::ranges::count(state_kinds, kind, &kernels::StateKind::name) > 0;
 }
 
 std::string to_json(const model::Layout& layout) {

@@ -40,6 +40,7 @@ struct StoredOptimizer {
   /// Returns the parameters that have a kind of state: all, of weights and of a kind that the manifest does
   /// not name.
   kernels::ParameterScope scope_of(const std::string& kind) const;
+  bool has_kind(const std::string& kind) const;
 };
 
 /// The state of a run beside its tensors: everything needed to continue as if uninterrupted.

@@ -2,11 +2,13 @@
 // A kind of state that an optimizer keeps, and the parameters that have it.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/numeric/dtype.hpp"
 #include "base/text/enum_names.hpp"
 
 namespace dt::kernels {
@@ -23,10 +25,14 @@ constexpr auto enum_names(ParameterScope) {
 struct StateKind {
   std::string name;  // as in checkpoints
   ParameterScope scope;
+  std::optional<DType> dtype;  // none: that of the masters
 
   // Converts from names, as most kinds are of all parameters.
-  StateKind(std::string kind, ParameterScope of = ParameterScope::all) : name(std::move(kind)), scope(of) {}
-  StateKind(const char* kind, ParameterScope of = ParameterScope::all) : name(kind), scope(of) {}
+  StateKind(std::string kind, ParameterScope of = ParameterScope::all, std::optional<DType> in = {})
+      : name(std::move(kind)), scope(of), dtype(in) {}
+  StateKind(const char* kind, ParameterScope of = ParameterScope::all, std::optional<DType> in = {})
+      : name(kind), scope(of), dtype(in) {}
+  DType dtype_beside(DType masters) const { return dtype.value_or(masters); }
   bool operator==(const StateKind&) const = default;
 };
 

@@ -33,15 +33,19 @@ const std::vector<HyperParameter> all_hyper_parameters = {
 
 using Kinds = std::vector<StateKind>;
 
+/// Returns AdamW's kinds of state, of parameters in a scope.
+Kinds adam_moments(const OptimizerSettings& settings, kernels::ParameterScope scope) {
+  const auto dtype = settings.moments == MomentType::bf16 ? std::optional(DType::bf16) : std::nullopt;
+  return {{"adam_m", scope, dtype}, {"adam_v", scope, dtype}};
+}
+
 const std::vector<std::pair<OptimizerKind, Optimizer>> optimizers = {
     {OptimizerKind::adamw,
      {.title = "AdamW",
       .defaults = {},
       .hyper_parameters = {"weight-decay", "beta1", "beta2", "adam-eps"},
       .state_kinds =
-          [](const OptimizerSettings&) {
-            return Kinds{"adam_m", "adam_v"};
-          }}},
+          [](const OptimizerSettings& s) { return adam_moments(s, kernels::ParameterScope::all); }}},
     {OptimizerKind::sgd,
      {.title = "SGD",
       .defaults = {.weight_decay = 0, .momentum = 0.9},
@@ -57,9 +61,10 @@ const std::vector<std::pair<OptimizerKind, Optimizer>> optimizers = {
       .defaults = {.momentum = 0.95, .nesterov = true},
       .hyper_parameters = {"weight-decay", "beta1", "beta2", "adam-eps", "momentum", "adam-lr"},
       .state_kinds =
-          [](const OptimizerSettings&) {
-            using enum kernels::ParameterScope;
-            return Kinds{{"adam_m", others}, {"adam_v", others}, {"muon_m", block_matrices}};
+          [](const OptimizerSettings& s) {
+            Kinds kinds = adam_moments(s, kernels::ParameterScope::others);
+            kinds.emplace_back("muon_m", kernels::ParameterScope::block_matrices);
+            return kinds;
           }}},
 };
 
@@ -90,6 +95,16 @@ std::vector<std::string> users_of(const HyperParameter& parameter) {
   std::vector<std::string> names;
   for (const auto& [kind, row] : optimizers) {
     if (uses(row, parameter)) names.emplace_back(name_of(kind));
+  }
+  return names;
+}
+
+std::vector<std::string> users_of_moments() {
+  std::vector<std::string> names;
+  for (const auto& [kind, row] : optimizers) {
+    const std::vector<StateKind> kinds = row.state_kinds({.moments = MomentType::bf16});
+    if (std::ranges::any_of(kinds, [](const StateKind& state) { return state.dtype.has_value(); }))
+      names.emplace_back(name_of(kind));
   }
   return names;
 }
@@ -127,6 +142,7 @@ OptimizerSettings resolve(const OptimizerRequest& request) {
   const Optimizer& row = optimizer(request.kind);
   OptimizerSettings settings = row.defaults;
   settings.kind = request.kind;
+  settings.moments = request.moments;
   for (const HyperParameter& parameter : all_hyper_parameters) {
     if (!uses(row, parameter)) continue;
     std::visit(
@@ -149,7 +165,7 @@ void append_range(std::vector<ParameterRange>& segments, const ParameterRange& p
   const ParameterRange* const last = segments.empty() ? nullptr : &segments.back();
   if (last && last->offset + last->numel == parameter.offset && last->decays == parameter.decays &&
       last->lr_scale == parameter.lr_scale && last->decay_scale == parameter.decay_scale &&
-      last->state_shift == parameter.state_shift)
+      last->state_shift == parameter.state_shift && !parameter.elements)
     segments.back().numel += parameter.numel;
   else
     segments.push_back(parameter);
@@ -162,6 +178,7 @@ void update(const Context& context, const kernels::OptimizerStep& step,
     kernels::OptimizerStep own = step;
     own.lr *= s.lr_scale;
     own.settings.weight_decay *= s.decays ? s.decay_scale : 0;
+    own.elements = s.elements.value_or(kernels::ElementIndices());
     const auto part = [&](const Tensor& flat) { return flat.flat(s.offset, s.numel); };
     std::vector<Tensor> parts;
     for (const Tensor& state : states) parts.push_back(state.flat(s.offset + s.state_shift, s.numel));

@@ -15,6 +15,7 @@
 
 namespace dt::optim {
 
+using kernels::MomentType;
 using kernels::OptimizerKind;
 using kernels::OptimizerSettings;
 using kernels::StateKind;
@@ -29,6 +30,7 @@ struct OptimizerRequest {
   std::optional<double> momentum = {};
   std::optional<bool> nesterov = {};
   std::optional<double> adam_lr = {};
+  MomentType moments = MomentType::master;
 };
 
 /// The members that hold a hyper-parameter of type T.
@@ -62,6 +64,8 @@ struct Optimizer {
   std::vector<StateKind> (*state_kinds)(const OptimizerSettings& settings);
 };
 
+/// Returns the optimizers that update parameters by AdamW, so that its moments may be bf16.
+std::vector<std::string> users_of_moments();
 /// Returns the row of an optimizer.
 const Optimizer& optimizer(OptimizerKind kind);
 /// Returns the names of the optimizers that use the hyper-parameter.
@@ -88,6 +92,9 @@ struct ParameterRange {
   double lr_scale = 1;           // factor of the learning rate, also in weight decay
   std::int64_t state_shift = 0;  // offset in the states − offset
   double decay_scale = 1;        // factor of the weight decay
+  /// Where the elements lie in their parameter, for states that are rounded at random. Such a range is of
+  /// one parameter.
+  std::optional<kernels::ElementIndices> elements = {};
 };
 
 /// Appends a parameter. It joins the last segment if it lies directly behind that segment, also in the

@@ -221,6 +221,9 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Mixt
   if (optim::updates_matrices(plan.optimizer) && plan.device != Device::host())
     throw usage_error("--optimizer {} has no kernels for GPUs: it cannot be combined with --device cuda",
                       name_of(plan.optimizer.kind));
+  if (plan.optimizer.moments == optim::MomentType::bf16 && plan.precision.master() != DType::f32)
+    throw Error(ErrorKind::usage, "--moments bf16 cannot be combined with --precision fp64",
+                "use --moments master, or another --precision");
   plan.parameter_settings = parse_parameter_settings(s.parameter_classes, model::ParameterTable(plan.spec));
   plan.parameter_settings.mup = Mup(s.mup, plan.spec, plan.optimizer.kind);
   check_adam_eps(plan.optimizer.eps, plan.precision.master());

@@ -1,5 +1,6 @@
 #include "plan/resumable.hpp"
 
+#include <algorithm>
 #include <fmt/ranges.h>
 #include <map>
 #include <set>
@@ -78,6 +79,14 @@ std::string tensor_difference(const Plan& plan, const checkpoint::PieceIndex& pi
   return {};
 }
 
+/// Returns whether two optimizers keep the same kinds of state of the same parameters. Their types may
+/// differ, as readers convert.
+bool keep_same_state(const std::vector<optim::StateKind>& a, const std::vector<optim::StateKind>& b) {
+  return std::ranges::equal(a, b, [](const optim::StateKind& x, const optim::StateKind& y) {
+    return x.name == y.name && x.scope == y.scope;
+  });
+}
+
 /// Refuses a checkpoint whose optimizer keeps another state.
 void check_optimizer(const Plan& plan, const checkpoint::Manifest& manifest) {
   const checkpoint::StoredOptimizer& then = manifest.state.optimizer;
@@ -91,7 +100,7 @@ void check_optimizer(const Plan& plan, const checkpoint::Manifest& manifest) {
                             then.name, now),
                 fmt::format("use --optimizer {} to resume; {}", then.name, remedy));
   const std::vector<optim::StateKind> kinds = optim::state_kinds(plan.optimizer);
-  if (then.state_kinds == kinds) return;
+  if (keep_same_state(then.state_kinds, kinds)) return;
   throw Error(ErrorKind::input,
               fmt::format("{} holds the {} state [{}], but this command needs [{}]", checkpoint, now,
                           fmt::join(kernels::kind_names(then.state_kinds), ", "),

@@ -81,11 +81,11 @@ std::int64_t peak_num_checkpoints(const plan::SaveRequest& save, std::int64_t st
 
 /// Returns the bytes of a checkpoint, over all ranks: weights and the optimizer's state.
 std::uint64_t checkpoint_bytes(const model::ParameterTable& table, const plan::Plan& plan) {
-  const std::size_t each = dtype_bytes(plan.precision.master());
-  std::int64_t elements = table.num_parameters();
+  const DType masters = plan.precision.master();
+  std::uint64_t bytes = storage_bytes(masters, table.num_parameters());
   for (const optim::StateKind& kind : optim::state_kinds(plan.optimizer))
-    elements += model::count_elements(table, kind.scope);
-  return each * static_cast<std::uint64_t>(elements);
+    bytes += storage_bytes(kind.dtype_beside(masters), model::count_elements(table, kind.scope));
+  return bytes;
 }
 
 double step_seconds(const plan::Plan& plan) {

@@ -73,6 +73,19 @@ TEST_CASE("a manifest from before there was a choice of optimizers is AdamW's") 
         std::vector<kernels::StateKind>{kind_first_moment, kind_second_moment});
 }
 
+TEST_CASE("a manifest says in which type a kind of state is stored if it is not that of the weights") {
+  Manifest m = filled();
+  m.state.optimizer = {"adamw", {"adam_m"}, "{}"};
+  CHECK(to_json(m).find("state_dtypes") == std::string::npos);
+  m.state.optimizer.state_kinds.push_back({"adam_v", kernels::ParameterScope::all, DType::bf16});
+  const std::string text = to_json(m);
+  const StoredOptimizer back = parse_manifest(text, "manifest.json").state.optimizer;
+  CHECK(back.state_kinds == m.state.optimizer.state_kinds);
+  CHECK((back.has_kind("adam_v") && !back.has_kind("ema")));
+  CHECK(parse_error(edited(text, R"("adam_v":"bf16")", R"("adam_v":"none")")).find("none") !=
+        std::string::npos);
+}
+
 TEST_CASE("weights alone are a whole checkpoint of an optimizer that keeps no state") {
   Manifest m = filled();
   m.pieces.pop_back();

@@ -113,6 +113,20 @@ TEST_CASE("states that lie apart from the weights are updated where they lie") {
   CHECK(v.front() == 4);
 }
 
+TEST_CASE("moments in bf16 are a type of AdamW's kinds of state, also beside Muon, and keep ranges apart") {
+  using optim::OptimizerKind;
+  CHECK(optim::users_of_moments() == std::vector<std::string>{"adamw", "muon"});
+  for (const optim::StateKind& kind :
+       optim::state_kinds(optim::resolve({.kind = OptimizerKind::muon, .moments = optim::MomentType::bf16})))
+    CHECK(kind.dtype.has_value() == kind.name.starts_with("adam"));
+  std::vector<optim::ParameterRange> ranges;
+  for (const std::int64_t parameter : {0, 1})
+    optim::append_range(
+        ranges,
+        {.offset = 4 * parameter, .numel = 4, .decays = true, .elements = {{.parameter = parameter}}});
+  CHECK(ranges.size() == 2);
+}
+
 TEST_CASE("AdamW's part of Muon takes its own learning rate, and the one of all without it") {
   const optim::OptimizerSettings settings =
       optim::resolve({.kind = optim::OptimizerKind::muon, .adam_lr = 0.3});

@@ -131,30 +131,32 @@ ModelStorage::ModelStorage(Device device, const LocalTable& local, Precision pre
   if (!plan) return;
   gradients_ = make_gradient_store(device, local, precision, *plan, ranks);
   for (int group = 0; group < num_groups(); ++group) {
-    const auto buffer = [&](std::int64_t numel) {
-      return Buffer(device, static_cast<std::size_t>(numel) * dtype_bytes(precision_.master()));
+    const auto buffer = [&](DType dtype, std::int64_t numel) {
+      return Buffer(device, static_cast<std::size_t>(numel) * dtype_bytes(dtype));
     };
     State& state = states_[to_index(group)];
-    if (precision_.has_masters()) state.masters = buffer(local_.group(group).state_numel());
-    for (const StateLayout& layout : layouts_) state.states.push_back(buffer(layout.numel(group)));
+    if (precision_.has_masters())
+      state.masters = buffer(precision_.master(), local_.group(group).state_numel());
+    for (std::size_t kind = 0; kind < layouts_.size(); ++kind)
+      state.states.push_back(buffer(state_dtype(kind), layouts_[kind].numel(group)));
   }
 }
 
-Tensor ModelStorage::state(const Buffer& buffer, std::int64_t numel) const {
+Tensor ModelStorage::state(const Buffer& buffer, DType dtype, std::int64_t numel) {
   if (buffer.bytes() == 0 && numel > 0) return {};  // only in evaluation
-  return Tensor(buffer, precision_.master(), Shape{numel});
+  return Tensor(buffer, dtype, Shape{numel});
 }
 
 Tensor ModelStorage::group_masters(int group) const {
   if (!precision_.has_masters()) return group_weights(group);
-  return state(states_[to_index(group)].masters, local_.group(group).state_numel());
+  return state(states_[to_index(group)].masters, precision_.master(), local_.group(group).state_numel());
 }
 
 std::vector<Tensor> ModelStorage::group_states(int group) const {
   std::vector<Tensor> tensors;
   const std::vector<Buffer>& buffers = states_[to_index(group)].states;
   for (std::size_t kind = 0; kind < buffers.size(); ++kind)
-    tensors.push_back(state(buffers[kind], layouts_[kind].numel(group)));
+    tensors.push_back(state(buffers[kind], state_dtype(kind), layouts_[kind].numel(group)));
   return tensors;
 }
 
@@ -162,7 +164,8 @@ Tensor ModelStorage::param_state(const LocalParam& param, std::size_t kind) cons
   const StateLayout& layout = layouts_[kind];
   DT_CHECK(layout.covers(param), "{} has no {}", local_.spec(param).name, state_kinds_[kind].name);
   const Buffer& buffer = states_[to_index(param.group)].states[kind];
-  return state(buffer, layout.numel(param.group)).flat(layout.offset(param), param.owned_piece.numel());
+  return state(buffer, state_dtype(kind), layout.numel(param.group))
+      .flat(layout.offset(param), param.owned_piece.numel());
 }
 
 void ModelStorage::set_weights(const Context& context, const LocalParam& param, const FillPiece& fill) {
@@ -251,8 +254,10 @@ StorageBytes ModelStorage::estimate(const LocalTable& local, Precision precision
     const auto whole = static_cast<std::size_t>(group.numel),
                part = static_cast<std::size_t>(group.owned_range.count),
                masters = static_cast<std::size_t>(group.state_numel());
-    std::size_t states = 0;
-    for (const StateLayout& layout : layouts) states += static_cast<std::size_t>(layout.numel(index));
+    std::size_t state_bytes = 0;
+    for (std::size_t kind = 0; kind < layouts.size(); ++kind)
+      state_bytes += static_cast<std::size_t>(layouts[kind].numel(index)) *
+                     dtype_bytes(state_kinds[kind].dtype_beside(precision.master()));
     const std::size_t weight_bytes = dtype_bytes(precision.compute),
                       gradient_bytes = dtype_bytes(precision.gradient),
                       master_bytes = dtype_bytes(precision.master());
@@ -264,8 +269,8 @@ StorageBytes ModelStorage::estimate(const LocalTable& local, Precision precision
     total.gradients += (local.shards_gradients() ? part : whole * to_index(std::max(1, plan->depth()))) *
                        group.holders.size() * gradient_bytes;
     if (local.has_remote_tied_end(group)) total.gradients += part * gradient_bytes;
-    total.optimizer += ((precision.has_masters() ? masters : 0) + states) * master_bytes;
-    total.checkpoint += (masters + states) * master_bytes;
+    total.optimizer += (precision.has_masters() ? masters : 0) * master_bytes + state_bytes;
+    total.checkpoint += masters * master_bytes + state_bytes;
   }
   // The current unit, and the next one that is computed in a row with it.
   total.gathered = most_of_neighbours(local.units(), unit_weights);

@@ -95,7 +95,7 @@ struct StorageBytes {
 class ModelStorage {
  public:
   /// Without a lane plan there are weights alone, for evaluation. Otherwise the optimizer has a state
-  /// of each kind, in the masters' dtype. Arguments by reference must outlive the storage.
+  /// of each kind, in the kind's dtype. Arguments by reference must outlive the storage.
   /// Errors: internal, the ranks do not divide as the table says.
   ModelStorage(Device device, const LocalTable& local, Precision precision, const LanePlan* plan,
                const Groups& ranks, std::vector<StateKind> state_kinds);
@@ -105,6 +105,8 @@ class ModelStorage {
   const Groups& ranks() const { return ranks_; }
   /// Returns the kinds of the optimizer's state.
   const std::vector<StateKind>& state_kinds() const { return state_kinds_; }
+  /// Returns the type of the elements of the kind with this index.
+  DType state_dtype(std::size_t kind) const { return state_kinds_[kind].dtype_beside(precision_.master()); }
   /// Returns the places of the kind with this index.
   const StateLayout& state_layout(std::size_t kind) const { return layouts_[kind]; }
   int num_groups() const { return static_cast<int>(states_.size()); }
@@ -139,7 +141,7 @@ class ModelStorage {
     Buffer masters;              // empty if weights are their own
     std::vector<Buffer> states;  // by kind
   };
-  Tensor state(const Buffer& buffer, std::int64_t numel) const;
+  static Tensor state(const Buffer& buffer, DType dtype, std::int64_t numel);
 
   const LocalTable& local_;
   Precision precision_;

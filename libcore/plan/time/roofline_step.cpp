@@ -299,7 +299,7 @@ std::vector<Operation> of_step(const Plan& plan, const KernelFeatures& traits) {
   const model::ParameterTable table(plan.spec);
   const parallel::LocalTable local(table, plan.layout, plan.place);
   const std::vector<optim::StateKind> kinds = optim::state_kinds(plan.optimizer);
-  double own = 0, states = 0, all = 0;
+  double own = 0, state_bytes = 0, all = 0;
   const int groups = static_cast<int>(local.groups().size());
   for (const parallel::LocalGroup& group : local.groups()) {
     own += static_cast<double>(group.state_numel());
@@ -307,11 +307,13 @@ std::vector<Operation> of_step(const Plan& plan, const KernelFeatures& traits) {
   }
   for (const optim::StateKind& kind : kinds) {
     const parallel::StateLayout layout(local, kind.scope);
-    for (int group = 0; group < groups; ++group) states += static_cast<double>(layout.numel(group));
+    const auto element_bytes = static_cast<double>(dtype_bytes(kind.dtype_beside(DType::f32)));
+    for (int group = 0; group < groups; ++group)
+      state_bytes += static_cast<double>(layout.numel(group)) * element_bytes;
   }
   Operation update =
       Operation::memory(optim::optimizer(plan.optimizer.kind).title,
-                        2 * (own + states) * single_bytes + own * (single_bytes + half_bytes), groups);
+                        2 * (own * single_bytes + state_bytes) + own * (single_bytes + half_bytes), groups);
   update.efficiency = traits.few_instructions ? 1 : instruction_bound;
   return {Operation::memory("norm of gradients", own * single_bytes, groups), update,
           Operation::memory("zeroing gradients", all * single_bytes, groups)};

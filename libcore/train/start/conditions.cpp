@@ -62,6 +62,7 @@ std::string describe_conditions(const plan::Plan& plan, const std::vector<std::s
                                                                     : plan.launch.device_collectives},
       {"gradient_sum", plan.describe_gradient_reduction()},
       {"optimizer", name_of(plan.optimizer.kind)},
+      {"moments", name_of(plan.optimizer.moments)},
       {"lr_scale", plan.parameter_settings.describe_lr_scale()},
       {"no_decay", plan.parameter_settings.describe_no_decay()},
       {"mup_base_width", plan.parameter_settings.mup.base_width()},

@@ -95,6 +95,7 @@ const std::vector<InheritanceRule>& inheritance_rules() {
       {"optimizer", training},
   };
   static const std::vector<InheritanceRule> behind_hyper_parameters = {
+      {"moments", training},
       {"lr-scale", training},
       {"no-decay", training},
       {"mup-base-width", training},

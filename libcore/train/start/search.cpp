@@ -13,6 +13,7 @@
 #include "train/start/conditions.hpp"
 #include "train/start/consistency_checks.hpp"
 #include "train/start/schedule_change.hpp"
+#include "train/start/state_change.hpp"
 #include "train/start/state_io.hpp"
 
 namespace dt::train {
@@ -162,6 +163,8 @@ void CheckpointSearch::announce(const Start& start) const {
   }
   const std::string change = describe_schedule_change(start.state.schedule, start.plan, start.state.step);
   if (!change.empty()) ranks_.console.info("learning-rate schedule changed: {}", change);
+  for (const std::string& text : describe_state_changes(start.state, start.plan))
+    ranks_.console.info("optimizer state: {}", text);
   if (damaged_.empty()) return;
   ranks_.console.warn("the newest checkpoint that loads is of step {}; after {} is repaired, use --resume {}",
                       start.state.step, damaged_, damaged_);

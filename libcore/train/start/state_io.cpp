@@ -62,9 +62,15 @@ Tensor kind_of_param(const ModelStorage& storage, std::size_t kind, const LocalP
   return storage.group_masters(param.group).flat(param.owned_offset, param.owned_piece.numel());
 }
 
+/// Returns the type of the elements of a kind.
+DType kind_dtype(const ModelStorage& storage, std::size_t kind) {
+  return kind == 0 ? storage.precision().master() : storage.state_dtype(kind - 1);
+}
+
 std::vector<OwnedPiece> owned_state(const ModelStorage& storage, const LocalTable& local) {
-  const std::vector<std::size_t> kind_bytes(1 + storage.state_kinds().size(),
-                                            dtype_bytes(storage.precision().master()));
+  std::vector<std::size_t> kind_bytes;
+  for (std::size_t kind = 0; kind <= storage.state_kinds().size(); ++kind)
+    kind_bytes.push_back(dtype_bytes(kind_dtype(storage, kind)));
   return parallel::owned_pieces(local, kind_bytes, [&](const LocalParam& param, std::size_t kind) {
     return kind == 0 || model::is_in_scope(local.table(), param.param, storage.state_kinds()[kind - 1].scope);
   });
@@ -88,10 +94,10 @@ std::vector<checkpoint::SourcePiece> state_pieces(const ModelStorage& storage) {
 std::vector<checkpoint::PieceSpec> rank_state_pieces(const ModelStorage& storage, int rank) {
   const model::Layout& layout = storage.local().layout();
   const LocalTable local(storage.local().table(), layout, layout.coordinates_of(rank));
-  const DType dtype = storage.precision().master();
   std::vector<checkpoint::PieceSpec> pieces;
   for (const OwnedPiece& own : owned_state(storage, local))
-    pieces.push_back({local.name(own.param), kind_name(storage, own), own.piece, dtype});
+    pieces.push_back({local.name(own.param), kind_name(storage, own), own.piece,
+                      kind_dtype(storage, static_cast<std::size_t>(own.kind))});
   return pieces;
 }
 

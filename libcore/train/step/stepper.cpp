@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.hpp"
+#include "base/numeric/random.hpp"
 #include "base/system/host.hpp"
 #include "comm/exchange.hpp"
 #include "parallel/state/device_sums.hpp"
@@ -35,6 +36,7 @@ Stepper::Stepper(const plan::Plan& plan, ModelRuntime& runtime, const data::Mixt
       control_(control),
       loader_(dataset, plan.seed, plan.sequence_length, plan.mask_documents),
       actions_(plan::training_list(plan)),
+      rounding_key_(RandomField(plan.seed, "rounding of optimizer state").key()),
       weight_update_(runtime.context(), runtime.storage(), plan.optimizer, plan.parameter_settings),
       auxiliary_losses_(runtime.auxiliary_losses()),
       sums_(runtime.context(), first_auxiliary + static_cast<int>(auxiliary_losses_.size())),
@@ -201,7 +203,8 @@ void Stepper::take_optimizer_step(double lr, double grad_scale) {
   const kernels::OptimizerStep step{.settings = plan_.optimizer,
                                     .lr = lr,
                                     .step = state_.step + 1 - state_.skipped_steps,
-                                    .grad_scale = grad_scale};
+                                    .grad_scale = grad_scale,
+                                    .rounding_key = rounding_key_};
   weight_update_.run(step, plan_.schedule.lr);
 }
 

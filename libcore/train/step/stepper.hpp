@@ -77,6 +77,7 @@ class Stepper {
   comm::Communicator& control_;  // has all ranks
   data::Loader loader_;
   parallel::ActionList actions_;
+  PhiloxKey rounding_key_;
   WeightUpdate weight_update_;
   optim::LossScale loss_scale_;
   std::vector<model::AuxiliaryLoss> auxiliary_losses_;  // the model's

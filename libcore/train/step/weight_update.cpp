@@ -1,5 +1,7 @@
 #include "train/step/weight_update.hpp"
 
+#include <algorithm>
+
 #include "optim/muon.hpp"
 
 namespace dt::train {
@@ -15,6 +17,8 @@ std::vector<std::vector<optim::ParameterRange>> parameter_ranges_of(const parall
                                                                     const std::vector<std::size_t>& kinds,
                                                                     const plan::ParameterSettings& settings) {
   const parallel::LocalTable& local = storage.local();
+  const bool are_rounded = std::ranges::any_of(
+      kinds, [&](std::size_t kind) { return storage.state_kinds()[kind].dtype.has_value(); });
   std::vector<std::vector<optim::ParameterRange>> ranges;
   for (const parallel::LocalGroup& group : local.groups()) {
     std::vector<optim::ParameterRange>& list = ranges.emplace_back();
@@ -24,8 +28,10 @@ std::vector<std::vector<optim::ParameterRange>> parameter_ranges_of(const parall
       const std::int64_t shift =
           kinds.empty() ? 0 : storage.state_layout(kinds.front()).offset(param) - param.owned_offset;
       const plan::ParameterSettings::Update own = settings.update_of(local.table(), param.param);
-      optim::append_range(list, {param.owned_offset, param.owned_piece.numel(), own.decays, own.lr_scale,
-                                 shift, own.decay_scale});
+      optim::ParameterRange range{param.owned_offset, param.owned_piece.numel(), own.decays, own.lr_scale, shift,
+                                  own.decay_scale};
+      if (are_rounded) range.elements = kernels::element_indices(param.param, param.owned_piece);
+      optim::append_range(list, range);
     }
   }
   return ranges;

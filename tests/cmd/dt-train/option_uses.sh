@@ -19,7 +19,7 @@ refused_with() {
 
 evaluation="seed steps tokens epochs grad-lanes grad-dtype loss-scale recompute zero zero-group comm-bucket-bytes"
 evaluation+=" lr min-lr warmup-steps schedule decay-steps decay-shape final-steps lr-reference-batch optimizer weight-decay beta1 beta2 adam-eps momentum nesterov adam-lr"
-evaluation+=" lr-scale no-decay mup-base-width mup-base-head-dim clip-norm z-loss"
+evaluation+=" moments lr-scale no-decay mup-base-width mup-base-head-dim clip-norm z-loss"
 kept_runs="save-every background-save checkpoint-writers-per-node checkpoint-local encrypt-copies flush-every keep-last keep-every"
 expect_equal "$(refused_with --eval-only)" \
   "$evaluation $kept_runs eval-every log-every peak-flops profile dry-run compare-layouts show-schedule" "evaluation"
@@ -47,6 +47,7 @@ needs "--schedule wsd" --decay-shape 1-sqrt --schedule wsd-cosine
 needs "--schedule cosine or linear" --final-steps 1 --schedule wsd
 needs "a schedule that decays" --min-lr 1e-5 --schedule constant
 needs --mup-base-width --mup-base-head-dim 8
+needs "--optimizer adamw or muon" --moments bf16 --optimizer lion
 needs "--zero 1, 2 or 3" --zero-group 2
 needs --show-schedule --svg x.svg
 needs --show-schedule --roofline h100
