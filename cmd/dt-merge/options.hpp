@@ -27,6 +27,7 @@ struct Options {
   std::optional<std::int64_t> max_shard_bytes;  // for hf
   bool clamp = false;
   bool with_optimizer = false;
+  bool ema = false;
   std::string average;
   std::vector<double> weights = {1};  // weights of the checkpoints, from --average
   bool overwrite = false;

@@ -116,6 +116,7 @@ ExportOptions export_options(const Options& options, const ExportSource& source,
   result.dtype = options.dtype;
   result.clamp = options.clamp;
   result.with_optimizer = options.with_optimizer;
+  if (options.ema) result.weights = kernels::average_kind;
   if (options.max_shard_bytes) result.max_shard_bytes = static_cast<std::uint64_t>(*options.max_shard_bytes);
   result.overwrite = options.overwrite;
   const FoundTokenizer tokenizer = find_tokenizer(options.checkpoints.back(), source.manifest());

@@ -117,6 +117,17 @@ void add_optimizer(OptionTable& t, Settings& s) {
           "by the square root of SIZE / head size: queries start smaller, and learn slower, by that factor.")
       .conflicts_with(evaluation)
       .require("--mup-base-width", [&s] { return s.mup.base_width.has_value(); });
+      .conflicts_with(evaluation);
+  t.add("ema", &s.ema, "DECAY",
+        "decay of a moving average of the weights, as 0.999, which evaluations use, too; 0: none", 0, 1)
+      .details(
+          "After each update, average = DECAY x average + (1 - DECAY) x weights, in the type of the masters. "
+          "The "
+          "average begins with the initial weights, without warm-up or correction. Checkpoints keep it. Each "
+          "evaluation takes twice the time and also reports ema_val_loss. dt-merge --ema exports the "
+          "average. A "
+          "resume may change DECAY. Added on resume, the average begins with the weights; --ema 0 drops it.")
+      .conflicts_with(evaluation);
   t.add("clip-norm", &s.clip_norm, "X", "maximum L2 norm of the whole gradient; 0: no clipping")
       .conflicts_with(evaluation)
       .add("z-loss", &s.z_loss, "COEFFICIENT",

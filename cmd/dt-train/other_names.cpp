@@ -39,6 +39,7 @@ void add_foreign_option_names(OptionTable& t) {
       .add_aliases("beta2", {"adam-beta2"})
       .add_aliases("adam-eps", {"eps", "epsilon", "adam-epsilon"})
       .add_aliases("moments", {"exp-avg-dtype", "exp-avg-sq-dtype", "optim-bits", "optimizer-dtype"})
+      .add_aliases("ema", {"ema-decay", "model-ema", "model-ema-decay", "use-ema", "average-weights"})
       .add_aliases("clip-norm", {"clip-grad", "grad-clip", "grad-clip-norm", "max-grad-norm", "max-norm",
                                  "gradient-clipping", "gradient-clip-val"})
       .add_aliases("z-loss", {"z-loss-multiplier", "z-loss-coeff", "z-loss-weight", "softmax-auxiliary-loss"})

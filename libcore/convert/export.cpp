@@ -88,6 +88,10 @@ const checkpoint::StoredTensor& ExportSource::stored(const std::string& kind,
     throw Error(ErrorKind::input, fmt::format("{}: {} is missing", path, tensor),
                 "the checkpoint does not contain all weights of its model");
   }
+  if (kind == kernels::average_kind) {
+    throw Error(ErrorKind::input, fmt::format("{} has no average of its weights", path),
+                "only runs with dt-train --ema keep one: export the weights, without --ema");
+  }
   throw Error(ErrorKind::input, fmt::format("{}: {} of {} is missing", path, kind, tensor),
               "the checkpoint has no optimizer state: export only the weights, without --with-optimizer");
 }

@@ -35,9 +35,11 @@ std::vector<Item> items_of(const ExportSource& source, const model::ParameterTab
                        dtype.value_or(source.stored_dtype(kind, param.name))});
     }
   };
-  add("parameters", checkpoint::kind_weights, options.dtype);
+  add("parameters", options.weights, options.dtype);
   if (options.with_optimizer) {
-    for (const std::string& kind : source.state_kinds()) add(kind, kind, std::nullopt);
+    for (const std::string& kind : source.state_kinds()) {
+      if (kind != options.weights) add(kind, kind, std::nullopt);
+    }
   }
   return items;
 }

@@ -226,7 +226,7 @@ ExportResult export_hf(const ExportSource& source, const fs::path& folder, const
   restrict_readers(directory.path(), source.readers());
   Exporter exporter(source, directory.path(), options, done);
   std::vector<Item> weights;
-  exporter.collect(checkpoint::kind_weights, "", options.dtype, weights);
+  exporter.collect(options.weights, "", options.dtype, weights);
   exporter.result().dtype = *weights.front().stored.dtype;
   const model::ModelSpec spec = exported_model(source, options);
   write_text(directory.path() / "config.json", model::hf_config(spec, exporter.result().dtype));
@@ -239,8 +239,9 @@ ExportResult export_hf(const ExportSource& source, const fs::path& folder, const
   exporter.result().num_shards = exporter.write_shards("model", std::move(weights));
   if (options.with_optimizer) {
     std::vector<Item> states;
-    for (const std::string& kind : source.state_kinds())
-      exporter.collect(kind, kind + ".", std::nullopt, states);
+    for (const std::string& kind : source.state_kinds()) {
+      if (kind != options.weights) exporter.collect(kind, kind + ".", std::nullopt, states);
+    }
     exporter.write_shards("optimizer", std::move(states),
                           {{"step", std::to_string(source.manifest().state.step)}});
   }

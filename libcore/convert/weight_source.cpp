@@ -10,14 +10,15 @@ namespace {
 
 class CheckpointWeights : public WeightSource {
  public:
-  explicit CheckpointWeights(const fs::path& path) : reader_(path) {}
+  CheckpointWeights(const fs::path& path, const char* kind) : reader_(path), kind_(kind) {}
   const model::ModelSpec& spec() const override { return reader_.manifest().model; }
   void read(const std::string& param, const Piece& wanted, const Tensor& out) const override {
-    reader_.read(checkpoint::kind_weights, param, wanted, out);
+    reader_.read(kind_, param, wanted, out);
   }
 
  private:
   checkpoint::Reader reader_;
+  const char* kind_;
 };
 
 }  // namespace
@@ -26,7 +27,13 @@ std::unique_ptr<WeightSource> open_weights(const std::filesystem::path& path) {
   if (!path_exists(path / checkpoint::manifest_name) && path_exists(path / "config.json")) {
     return std::make_unique<HfFolder>(path);
   }
-  return std::make_unique<CheckpointWeights>(path);
+  return std::make_unique<CheckpointWeights>(path, checkpoint::kind_weights);
+}
+
+std::unique_ptr<WeightSource> open_average(const std::filesystem::path& checkpoint) {
+  if (!path_exists(checkpoint / checkpoint::manifest_name)) return nullptr;
+  if (!checkpoint::load_manifest(checkpoint).state.optimizer.has_kind(kernels::average_kind)) return nullptr;
+  return std::make_unique<CheckpointWeights>(checkpoint, kernels::average_kind);
 }
 
 }  // namespace dt::convert

@@ -1,5 +1,6 @@
 #include "equivalence/parameter_gatherer.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -34,6 +35,16 @@ ParameterGatherer::ParameterGatherer(const Context& context, const parallel::Mod
 }
 
 void ParameterGatherer::visit(const std::function<void(const Tensor&)>& look) {
+  visit_source(look);
+  const std::vector<parallel::StateKind>& kinds = storage_.state_kinds();
+  const auto average = std::ranges::find(kinds, kernels::average_kind, &parallel::StateKind::name);
+  if (average == kinds.end()) return;
+  average_kind_ = static_cast<std::size_t>(average - kinds.begin());
+  visit_source(look);
+  average_kind_.reset();
+}
+
+void ParameterGatherer::visit_source(const std::function<void(const Tensor&)>& look) {
   if (world_.rank() != 0) return send_all();
   const auto num_params = static_cast<int>(local_.table().params().size());
   for (int param = 0; param < num_params; ++param) look(assemble(param));
@@ -44,10 +55,14 @@ std::vector<parallel::OwnedPiece> ParameterGatherer::owned(const parallel::Local
   return parallel::owned_pieces(local, kind_bytes);
 }
 
+Tensor ParameterGatherer::source_of(int group) const {
+  return average_kind_ ? storage_.group_states(group)[*average_kind_] : storage_.group_masters(group);
+}
+
 HostMirror ParameterGatherer::values_of(const parallel::OwnedPiece& own) const {
   const parallel::LocalParam& param = local_.param(own.param);
   const std::int64_t begin = param.owned_offset + own.piece.begin - param.owned_piece.begin;
-  return {context_, storage_.group_masters(param.group).flat(begin, own.piece.numel())};
+  return {context_, source_of(param.group).flat(begin, own.piece.numel())};
 }
 
 void ParameterGatherer::send_all() const {

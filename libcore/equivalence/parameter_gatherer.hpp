@@ -1,8 +1,9 @@
 #pragma once
-// Gathers a model's parameters on rank 0 from the ranks that own them.
+// Gathers a model's parameters, and the average of its weights, on rank 0 from the ranks that own them.
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "comm/communicator.hpp"
@@ -17,8 +18,8 @@ class ParameterGatherer {
   /// The arguments must outlive the object.
   ParameterGatherer(const Context& context, const parallel::ModelStorage& storage, comm::Communicator& world);
 
-  /// Calls `look` on rank 0 with one parameter after the other, in the order of the table. The
-  /// tensor is valid only during the call.
+  /// Calls `look` on rank 0 with one parameter after the other, in the order of the table, then with the
+  /// average of each if the storage has one. The tensor is valid only during the call.
   /// Collective: all ranks call it.
   void visit(const std::function<void(const Tensor& whole)>& look);
 
@@ -29,7 +30,10 @@ class ParameterGatherer {
   };
   /// Returns the pieces that a rank owns, in the order of the table.
   std::vector<parallel::OwnedPiece> owned(const parallel::LocalTable& local) const;
+  /// Returns a group's masters, or their average.
+  Tensor source_of(int group) const;
   HostMirror values_of(const parallel::OwnedPiece& own) const;
+  void visit_source(const std::function<void(const Tensor& whole)>& look);
   void send_all() const;
   Tensor assemble(int param);
   void add(const RankPiece& rank_piece, int param, const Tensor& whole) const;
@@ -39,6 +43,7 @@ class ParameterGatherer {
   const parallel::LocalTable& local_;
   comm::Communicator& world_;
   DType dtype_;
+  std::optional<std::size_t> average_kind_;                // while averages are gathered
   std::map<int, std::vector<RankPiece>> pieces_of_param_;  // on rank 0, by parameter
   Buffer whole_;
 };

@@ -22,6 +22,10 @@ constexpr auto enum_names(ParameterScope) {
       {{"all", all}, {"block-matrices", block_matrices}, {"others", others}});
 }
 
+/// The kind of state that is the exponential moving average of the weights. It may lie beside any
+/// optimizer's.
+inline constexpr const char* average_kind = "ema";
+
 struct StateKind {
   std::string name;  // as in checkpoints
   ParameterScope scope;

@@ -186,4 +186,13 @@ void update(const Context& context, const kernels::OptimizerStep& step,
   }
 }
 
+/// A step of SGD makes it: with the weights as gradient, −1 as its factor, and a decay of the average itself.
+void update_average(const Context& context, double ema, const Tensor& weights, const Tensor& average) {
+  const kernels::OptimizerStep step{.settings = {.kind = OptimizerKind::sgd, .weight_decay = 1},
+                                    .lr = 1 - ema,
+                                    .step = 1,
+                                    .grad_scale = -1};
+  kernels::optimizer_step(context, step, average, weights, {}, {});
+}
+
 }  // namespace dt::optim

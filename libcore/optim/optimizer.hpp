@@ -108,4 +108,8 @@ void update(const Context& context, const kernels::OptimizerStep& step,
             std::span<const ParameterRange> segments, const Tensor& weights, const Tensor& gradient,
             std::span<const Tensor> states, const Tensor& copy = {});
 
+/// Updates the average of the weights, e = ema · e + (1 − ema) · w. Both tensors have one dtype.
+/// Numerics: an average that equals the weights stays what it is.
+void update_average(const Context& context, double ema, const Tensor& weights, const Tensor& average);
+
 }  // namespace dt::optim

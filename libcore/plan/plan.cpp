@@ -10,6 +10,12 @@ parallel::LanePlan Plan::lane_plan() const {
   return parallel::LanePlan(micro_batches_per_step, grad_lanes).of_rank(place.dp, layout.dp);
 }
 
+std::vector<optim::StateKind> Plan::state_kinds() const {
+  std::vector<optim::StateKind> kinds = optim::state_kinds(optimizer);
+  if (ema > 0) kinds.emplace_back(kernels::average_kind);
+  return kinds;
+}
+
 std::string Plan::describe_gradient_reduction() const {
   const bool is_by_rounds = layout.zero >= 2 && max_micro_batches() > 1;
   return is_by_rounds ? fmt::format("by rounds of {} ranks in groups of {}", layout.dp, layout.group_size())

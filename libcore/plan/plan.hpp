@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/numeric/dtype.hpp"
 #include "base/numeric/integer.hpp"
@@ -49,6 +50,7 @@ struct Plan {
   std::int64_t total_steps = 0;  // counted from the run's beginning
   optim::LearningRateSchedule schedule;
   optim::OptimizerSettings optimizer;
+  double ema = 0;  // decay of the moving average of the weights; 0: there is none
   ParameterSettings parameter_settings;
   double clip_norm = 1;
   double z_loss = 0;                                   // coefficient of z-loss; 0: none
@@ -65,6 +67,8 @@ struct Plan {
   /// Returns how a step's gradients are summed, in words. Plans with the same words sum in the same
   /// order if their lanes are the same and whole.
   std::string describe_gradient_reduction() const;
+  /// Returns the kinds of state beside the weights: the optimizer's, and the average's last.
+  std::vector<optim::StateKind> state_kinds() const;
   /// Returns the most micro-batches of any rank.
   std::int64_t max_micro_batches() const { return ceil_div(micro_batches_per_step, layout.dp); }
   /// Returns the step's micro-batches that this rank computes.

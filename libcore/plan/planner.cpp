@@ -227,6 +227,8 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Mixt
   plan.parameter_settings = parse_parameter_settings(s.parameter_classes, model::ParameterTable(plan.spec));
   plan.parameter_settings.mup = Mup(s.mup, plan.spec, plan.optimizer.kind);
   check_adam_eps(plan.optimizer.eps, plan.precision.master());
+  if (s.ema >= 1) throw usage_error("--ema {} must be below 1", s.ema);
+  plan.ema = s.ema;
   plan.clip_norm = s.clip_norm;
   plan.z_loss = s.z_loss;
   if (has_narrow_range(plan.precision.compute)) plan.loss_scale = {.fixed = s.loss_scale};

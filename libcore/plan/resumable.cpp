@@ -46,15 +46,27 @@ std::string model_difference(const model::ModelSpec& then, const model::ModelSpe
 
 namespace {
 
+/// Returns whether the checkpoint has the average of the weights. Without it, an average begins with the
+/// weights.
+bool has_average(const checkpoint::PieceIndex& pieces) {
+  return std::ranges::any_of(pieces.tensors(), [](const checkpoint::StoredTensor& tensor) {
+    return tensor.kind == kernels::average_kind;
+  });
+}
+
 /// Returns the first tensor in which model and checkpoint differ, in the model's order, or "" if
-/// there is none.
+/// there is none. An average that only one of them has is no difference.
 std::string tensor_difference(const Plan& plan, const checkpoint::PieceIndex& pieces) {
   std::map<std::string, Shape> stored;
-  for (const checkpoint::StoredTensor& tensor : pieces.tensors())
-    stored.emplace(tensor.kind + " of " + tensor.tensor, tensor.global);
+  const bool has_both_averages = plan.ema > 0 && has_average(pieces);
+  for (const checkpoint::StoredTensor& tensor : pieces.tensors()) {
+    if (tensor.kind != kernels::average_kind || has_both_averages)
+      stored.emplace(tensor.kind + " of " + tensor.tensor, tensor.global);
+  }
   const model::ParameterTable table(plan.spec);
   std::vector<optim::StateKind> kinds = optim::state_kinds(plan.optimizer);
   kinds.insert(kinds.begin(), checkpoint::kind_weights);
+  if (has_both_averages) kinds.emplace_back(kernels::average_kind);
   std::set<std::string> known;
   for (int index = 0; index < static_cast<int>(table.params().size()); ++index) {
     const model::ParamSpec& param = table.params()[to_index(index)];
@@ -81,7 +93,8 @@ std::string tensor_difference(const Plan& plan, const checkpoint::PieceIndex& pi
 
 /// Returns whether two optimizers keep the same kinds of state of the same parameters. Their types may
 /// differ, as readers convert.
-bool keep_same_state(const std::vector<optim::StateKind>& a, const std::vector<optim::StateKind>& b) {
+bool keep_same_state(std::vector<optim::StateKind> a, const std::vector<optim::StateKind>& b) {
+  std::erase_if(a, [](const optim::StateKind& kind) { return kind.name == kernels::average_kind; });
   return std::ranges::equal(a, b, [](const optim::StateKind& x, const optim::StateKind& y) {
     return x.name == y.name && x.scope == y.scope;
   });

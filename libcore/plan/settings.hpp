@@ -40,6 +40,7 @@ struct Settings {
   ParameterClassRequest parameter_classes;
   MupRequest mup;
   double clip_norm = 1.0;
+  double ema = 0;
   double z_loss = 0;
 
   DType precision = DType::f32;

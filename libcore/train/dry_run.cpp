@@ -83,7 +83,7 @@ std::int64_t peak_num_checkpoints(const plan::SaveRequest& save, std::int64_t st
 std::uint64_t checkpoint_bytes(const model::ParameterTable& table, const plan::Plan& plan) {
   const DType masters = plan.precision.master();
   std::uint64_t bytes = storage_bytes(masters, table.num_parameters());
-  for (const optim::StateKind& kind : optim::state_kinds(plan.optimizer))
+  for (const optim::StateKind& kind : plan.state_kinds())
     bytes += storage_bytes(kind.dtype_beside(masters), model::count_elements(table, kind.scope));
   return bytes;
 }

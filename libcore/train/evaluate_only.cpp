@@ -86,13 +86,14 @@ int evaluate_weights(plan::Settings settings, const fs::path& path, const data::
                      const StopSignals& signals, const comm::Ranks& ranks) {
   const plan::Launch launch = plan::find_launch(settings, ranks, ranks.world.size());
   plan::Plan plan;
-  std::unique_ptr<convert::WeightSource> source;
+  std::unique_ptr<convert::WeightSource> source, average_source;
   checkpoint::TrainingState state;
   comm::run_collectively(ranks.world, [&] {
     state = state_of(path);
     if (!settings.sequence_length && state.sequence_length > 0)
       settings.sequence_length = state.sequence_length;
     source = convert::open_weights(path);
+    average_source = convert::open_average(path);
     if (settings.resume.model) check_same_spec(model::load_model_spec(*settings.resume.model), *source, path);
     plan = plan::Planner(settings, source->spec(), &dataset, launch, plan::Planner::Purpose::evaluation)
                .fitting_plan();
@@ -114,17 +115,20 @@ int evaluate_weights(plan::Settings settings, const fs::path& path, const data::
     write_logits(*runtime, dataset, request, plan.evaluation.logits_sequences, *plan.evaluation.logits_file,
                  ranks);
   const auto result = evaluate(*runtime, dataset, request, ranks);
-  if (result.stopped_by != 0) {
-    ranks.console.warn("stopped by {} before the evaluation finished", signal_name(result.stopped_by));
-    return 128 + result.stopped_by;
+  std::optional<Evaluation> average;
+  if (average_source && result.stopped_by == 0) {
+    comm::run_collectively(ranks.world, [&] { runtime->load_weights(*average_source); });
+    average = evaluate(*runtime, dataset, request, ranks);
+  }
+  const int stopped_by = average ? average->stopped_by : result.stopped_by;
+  if (stopped_by != 0) {
+    ranks.console.warn("stopped by {} before the evaluation finished", signal_name(stopped_by));
+    return 128 + stopped_by;
   }
   comm::on_root(ranks, [&] {
-    Reporter(ranks.console, std::nullopt)
-        .eval({.step = state.step,
-               .val_loss = result.loss,
-               .val_tokens = result.tokens,
-               .sources = result.sources,
-               .checkpoint = state.step > 0 ? path.string() : ""});
+    EvalRecord record = eval_record(state.step, result, average);
+    if (state.step > 0) record.checkpoint = path.string();
+    Reporter(ranks.console, std::nullopt).eval(record);
   });
   return 0;
 }

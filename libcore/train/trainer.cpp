@@ -14,6 +14,7 @@
 #include "train/start/conditions.hpp"
 #include "train/start/state_io.hpp"
 #include "train/step/non_finite.hpp"
+#include "train/step/weight_average.hpp"
 
 namespace dt::train {
 
@@ -313,12 +314,14 @@ int Trainer::evaluate() {
   const EvaluationRequest request = evaluation_request(plan_, [&] { return signals_.received(); });
   const Evaluation result = train::evaluate(runtime_, dataset_, request, ranks_);
   if (result.stopped_by != 0) return result.stopped_by;
-  report([&] {
-    reporter_.eval({.step = state_.step,
-                    .val_loss = result.loss,
-                    .val_tokens = result.tokens,
-                    .sources = result.sources});
-  });
+  std::optional<Evaluation> average;
+  if (plan_.ema > 0) {
+    activate(ActiveWeights::average, runtime_, plan_);
+    average = train::evaluate(runtime_, dataset_, request, ranks_);
+    activate(ActiveWeights::current, runtime_, plan_);
+    if (average->stopped_by != 0) return average->stopped_by;
+  }
+  report([&] { reporter_.eval(eval_record(state_.step, result, average)); });
   if (result.tokens == 0) return 0;
   const std::string found = fmt::format("the validation loss of step {}", state_.step);
   if (!std::isfinite(result.loss))

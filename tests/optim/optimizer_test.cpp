@@ -127,6 +127,16 @@ TEST_CASE("moments in bf16 are a type of AdamW's kinds of state, also beside Muo
   CHECK(ranges.size() == 2);
 }
 
+TEST_CASE("an average moves by a part of the distance to the weights, and stays at them") {
+  const Context context(1, Device::host());
+  std::vector<float> w{1, -3, 0.1F, 7}, average{3, -3, 0.1F, -1};
+  optim::update_average(context, 0.75, host_tensor(w), host_tensor(average));
+  CHECK(average == std::vector<float>{2.5, -3, 0.1F, 1});
+  std::vector<double> w_f64{1}, average_f64{3};
+  optim::update_average(context, 0.5, host_tensor(w_f64), host_tensor(average_f64));
+  CHECK(average_f64[0] == 2);
+}
+
 TEST_CASE("AdamW's part of Muon takes its own learning rate, and the one of all without it") {
   const optim::OptimizerSettings settings =
       optim::resolve({.kind = optim::OptimizerKind::muon, .adam_lr = 0.3});

@@ -201,6 +201,7 @@ TEST_CASE("a tied table's gradients meet on its owner, which sends the new weigh
                                      {control},
                                      {step},
                                      {receive, 3, -1, Payload::tied_weights, 0}});
+  CHECK(build_weight_change(down, 1) == ActionList{{step}, {receive, 3, -1, Payload::tied_weights, 0}});
   const auto v = build_training_steps(shape, {v_shaped(2, 1), {{0, 1, 2, 3, 4}}, true});
   for (const ActionList& list : v) CHECK(list.back() == Action{step});  // both ends are on one rank
 }

@@ -113,6 +113,21 @@ TEST_CASE("the state of another optimizer, or another state of the same, is refu
   CHECK(refusal(plan, manifest).empty());
 }
 
+TEST_CASE("moments of another type, and an average that only one has, are taken") {
+  Plan plan = asked();
+  checkpoint::Manifest manifest = manifest_of(plan);
+  manifest.state.optimizer = {"adamw", plan.state_kinds(), {}};
+  plan.optimizer.moments = optim::MomentType::bf16;
+  plan.ema = 0.5;
+  CHECK(refusal(plan, manifest).empty());
+  checkpoint::StoredPiece average = manifest.pieces.front();
+  average.kind = kernels::average_kind;
+  manifest.pieces.push_back(average);
+  manifest.state.optimizer.state_kinds.emplace_back(kernels::average_kind);
+  CHECK(refusal(asked(), manifest).empty());
+  CHECK(refusal(plan, manifest).find("cannot resume: ema of ") == 0);  // of one parameter alone
+}
+
 TEST_CASE("other data, or another order of it, is refused") {
   Plan plan = asked();
   plan.seed = 6;

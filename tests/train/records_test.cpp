@@ -6,6 +6,7 @@
 #include "base/io/files.hpp"
 #include "base/test_folder.hpp"
 #include "base/text/text.hpp"
+#include "train/evaluate/evaluation.hpp"
 #include "train/report/metrics_history.hpp"
 #include "train/report/reporter.hpp"
 #include "train/start/inheritance.hpp"
@@ -71,6 +72,23 @@ TEST_CASE("lines carry the generation, and those of an abandoned history do not 
   const std::string text = read_file(metrics);
   for (const std::string& line : split(text.substr(0, text.size() - 1), '\n'))
     CHECK(Json::parse(line).contains("generation"));
+}
+
+TEST_CASE("an evaluation's line has the loss of the averaged weights, if there are any") {
+  const dt_test::Folder folder;
+  const fs::path metrics = folder / "metrics.jsonl";
+  Console console(silent());
+  Reporter reporter(console, metrics, 1);
+  const Evaluation weights{.loss = 2, .tokens = 8, .sources = {{"a", 1, 4}}},
+      average{.loss = 1.5, .tokens = 8, .sources = {{"a", 0.5, 4}}};
+  reporter.eval(eval_record(3, weights, {}));
+  reporter.eval(eval_record(3, weights, average));
+  const auto lines = split(read_file(metrics), '\n');
+  CHECK_FALSE(Json::parse(lines[0]).contains("ema_val_loss"));
+  CHECK_FALSE(Json::parse(lines[0])["sources"]["a"].contains("ema_val_loss"));
+  CHECK(Json::parse(lines[1])["val_loss"] == 2);
+  CHECK(Json::parse(lines[1])["ema_val_loss"] == 1.5);
+  CHECK(Json::parse(lines[1])["sources"]["a"]["ema_val_loss"] == 0.5);
 }
 
 TEST_CASE("lines of an older dt are of the generation that began before them") {

@@ -214,19 +214,23 @@ ActionList with_transfers(const ActionList& list, const Pipeline& pipeline, int 
   return out;
 }
 
+/// Adds the transfer of a tied table's gradients or weights, if two ranks have its ends.
+void add_tied_transfer(ActionList& list, const Pipeline& pipeline, int rank, Payload payload) {
+  if (!pipeline.has_split_tied_table()) return;
+  const int last = pipeline.last_unit();
+  int from = pipeline.rank_of(0), to = pipeline.rank_of(last);  // the owner first
+  if (payload == Payload::tied_gradient) std::swap(from, to);
+  if (rank == from) list.push_back({send, last, -1, payload, to});
+  if (rank == to) list.push_back({receive, last, -1, payload, from});
+}
+
 /// Adds the end of a step. The tied table's gradients meet on its owner before the decision point,
 /// and its other holder gets the new weights after the step.
 ActionList with_step_end(ActionList list, const Pipeline& pipeline, int rank) {
-  const int last = pipeline.last_unit(), owner = pipeline.rank_of(0), other = pipeline.rank_of(last);
-  const auto exchange = [&](Payload payload, int from, int to) {
-    if (!pipeline.has_split_tied_table()) return;
-    if (rank == from) list.push_back({send, last, -1, payload, to});
-    if (rank == to) list.push_back({receive, last, -1, payload, from});
-  };
-  exchange(Payload::tied_gradient, other, owner);
+  add_tied_transfer(list, pipeline, rank, Payload::tied_gradient);
   list.push_back({control});
-  list.push_back({step});
-  exchange(Payload::tied_weights, owner, other);
+  const ActionList change = build_weight_change(pipeline, rank);
+  list.insert(list.end(), change.begin(), change.end());
   return list;
 }
 
@@ -258,6 +262,12 @@ std::vector<ActionList> build_training_steps(const StepShape& shape, const Pipel
   for (int rank = 0; rank < pipeline.num_ranks(); ++rank)
     lists.push_back(with_step_end(build(shape, pipeline, rank, true), pipeline, rank));
   return lists;
+}
+
+ActionList build_weight_change(const Pipeline& pipeline, int rank) {
+  ActionList list{{step}};
+  add_tied_transfer(list, pipeline, rank, Payload::tied_weights);
+  return list;
 }
 
 std::vector<ActionList> build_evaluations(const StepShape& shape, const Pipeline& pipeline) {

@@ -32,6 +32,10 @@ struct StepShape {
 /// `rounds` are the pipeline's.
 std::vector<ActionList> build_training_steps(const StepShape& shape, const Pipeline& pipeline);
 
+/// Returns the end of a step alone, for a step that only changes weights: StepHooks::step, and the transfer
+/// of the tied table to its other holder.
+ActionList build_weight_change(const Pipeline& pipeline, int rank);
+
 /// Returns the lists of the forward passes alone. If ranks gather weights, they do so as often as
 /// the pipeline's schedule has micro-batches.
 std::vector<ActionList> build_evaluations(const StepShape& shape, const Pipeline& pipeline);

@@ -138,7 +138,7 @@ parallel::StorageBytes storage_of(const Plan& plan, const parallel::LocalTable& 
   if (plan.micro_batches_per_step == 0)
     return parallel::ModelStorage::estimate(local, plan.precision, nullptr, {});
   const parallel::LanePlan lanes = plan.lane_plan();
-  return parallel::ModelStorage::estimate(local, plan.precision, &lanes, optim::state_kinds(plan.optimizer));
+  return parallel::ModelStorage::estimate(local, plan.precision, &lanes, plan.state_kinds());
 }
 
 std::vector<parallel::UnitBytes> bytes_of(const Plan& plan, const Units& units) {

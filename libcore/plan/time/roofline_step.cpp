@@ -294,11 +294,12 @@ class UnitOperationsBuilder {
 };
 
 /// Returns the operations that are done once a step. Masters and the optimizer's state are read and written.
-/// Gradients are read twice (also for their norm) and zeroed. 16-bit weights are written.
+/// Gradients are read twice (also for their norm) and zeroed. 16-bit weights are written. The average of the
+/// weights, which is a kind of state, reads the masters once more.
 std::vector<Operation> of_step(const Plan& plan, const KernelFeatures& traits) {
   const model::ParameterTable table(plan.spec);
   const parallel::LocalTable local(table, plan.layout, plan.place);
-  const std::vector<optim::StateKind> kinds = optim::state_kinds(plan.optimizer);
+  const std::vector<optim::StateKind> kinds = plan.state_kinds();
   double own = 0, state_bytes = 0, all = 0;
   const int groups = static_cast<int>(local.groups().size());
   for (const parallel::LocalGroup& group : local.groups()) {
@@ -313,7 +314,9 @@ std::vector<Operation> of_step(const Plan& plan, const KernelFeatures& traits) {
   }
   Operation update =
       Operation::memory(optim::optimizer(plan.optimizer.kind).title,
-                        2 * (own * single_bytes + state_bytes) + own * (single_bytes + half_bytes), groups);
+                        2 * (own * single_bytes + state_bytes) + own * (single_bytes + half_bytes) +
+                            (plan.ema > 0 ? own * single_bytes : 0),
+                        groups);
   update.efficiency = traits.few_instructions ? 1 : instruction_bound;
   return {Operation::memory("norm of gradients", own * single_bytes, groups), update,
           Operation::memory("zeroing gradients", all * single_bytes, groups)};

@@ -124,6 +124,17 @@ Evaluation evaluate(ModelRuntime& runtime, const data::Mixture& dataset, const E
   return combine(nll, targets, dataset);
 }
 
+EvalRecord eval_record(std::int64_t step, const Evaluation& weights,
+                       const std::optional<Evaluation>& average) {
+  EvalRecord record{
+      .step = step, .val_loss = weights.loss, .val_tokens = weights.tokens, .sources = weights.sources};
+  if (!average) return record;
+  record.ema_val_loss = average->loss;
+  for (std::size_t i = 0; i < record.sources.size(); ++i)
+    record.sources[i].ema_loss = average->sources[i].loss;
+  return record;
+}
+
 bool is_evaluation_due(const plan::Plan& plan, const data::Mixture& dataset, std::int64_t step) {
   if (data::num_validation_windows(dataset, plan.sequence_length) == 0) return false;
   return step >= plan.total_steps || (plan.evaluation.every > 0 && step % plan.evaluation.every == 0);

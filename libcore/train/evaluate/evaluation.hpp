@@ -50,6 +50,10 @@ void check_validation_targets(const data::Mixture& dataset, const EvaluationRequ
 Evaluation evaluate(ModelRuntime& runtime, const data::Mixture& dataset, const EvaluationRequest& request,
                     const comm::Ranks& ranks);
 
+/// Returns the record of an evaluation of the weights, and of their average if there is one.
+EvalRecord eval_record(std::int64_t step, const Evaluation& weights,
+                       const std::optional<Evaluation>& average);
+
 /// Returns whether the plan has an evaluation after this step: the last step and each multiple of
 /// --eval-every. Returns false if there is no window.
 bool is_evaluation_due(const plan::Plan& plan, const data::Mixture& dataset, std::int64_t step);

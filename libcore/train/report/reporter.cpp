@@ -86,10 +86,15 @@ void Reporter::eval(const EvalRecord& r) {
   if (!r.checkpoint.empty()) json["checkpoint"] = escape_invalid_utf8(r.checkpoint);
   json["val_loss"] = r.val_loss;
   json["val_tokens"] = r.val_tokens;
+  if (r.ema_val_loss) json["ema_val_loss"] = *r.ema_val_loss;
   std::string rows =
       fmt::format("{:>8}  {:>9.5f}  validation, {} tokens\n", r.step, r.val_loss, format_count(r.val_tokens));
+  if (r.ema_val_loss)
+    rows += fmt::format("{:>8}  {:>9.5f}  validation of the averaged weights\n", "", *r.ema_val_loss);
   for (const SourceLoss& s : r.sources) {
-    json["sources"][escape_invalid_utf8(s.name)] = {{"val_loss", s.loss}, {"val_tokens", s.tokens}};
+    Json& source = json["sources"][escape_invalid_utf8(s.name)];
+    source = {{"val_loss", s.loss}, {"val_tokens", s.tokens}};
+    if (s.ema_loss) source["ema_val_loss"] = *s.ema_loss;
     rows +=
         fmt::format("{:>8}  {:>9.5f}  dataset {}, {} tokens\n", "", s.loss, s.name, format_count(s.tokens));
   }

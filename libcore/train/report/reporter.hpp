@@ -20,6 +20,7 @@ struct SourceLoss {
   std::string name;
   double loss = 0;
   std::uint64_t tokens = 0;
+  std::optional<double> ema_loss{};  // of the averaged weights
 };
 
 struct TrainRecord {
@@ -47,8 +48,9 @@ struct EvalRecord {
   std::int64_t step = 0;
   double val_loss = 0;
   std::uint64_t val_tokens = 0;
-  std::vector<SourceLoss> sources{};  // for a mixture
-  std::string checkpoint{};           // checkpoint that --eval-only evaluates
+  std::optional<double> ema_val_loss{};  // of the averaged weights
+  std::vector<SourceLoss> sources{};     // for a mixture
+  std::string checkpoint{};              // checkpoint that --eval-only evaluates
 };
 
 struct CheckpointRecord {

@@ -96,6 +96,7 @@ const std::vector<InheritanceRule>& inheritance_rules() {
   };
   static const std::vector<InheritanceRule> behind_hyper_parameters = {
       {"moments", training},
+      {"ema", training},
       {"lr-scale", training},
       {"no-decay", training},
       {"mup-base-width", training},

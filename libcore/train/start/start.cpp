@@ -8,6 +8,7 @@
 #include "convert/weight_source.hpp"
 #include "plan/precision.hpp"
 #include "train/start/search.hpp"
+#include "train/step/weight_average.hpp"
 
 namespace dt::train {
 
@@ -106,14 +107,17 @@ Start prepare_start(const plan::Settings& settings, const data::Mixture& dataset
 }
 
 std::string load_initial_weights(ModelRuntime& runtime, const plan::Plan& plan) {
-  if (!plan.resume.init_from) {
+  std::string remark;
+  if (plan.resume.init_from) {
+    const auto source = convert::open_weights(*plan.resume.init_from);
+    check_same_spec(plan.spec, *source, *plan.resume.init_from);
+    runtime.load_weights(*source);
+    remark = source->remark();
+  } else {
     runtime.initialise_weights(plan.seed, plan.parameter_settings);
-    return {};
   }
-  const auto source = convert::open_weights(*plan.resume.init_from);
-  check_same_spec(plan.spec, *source, *plan.resume.init_from);
-  runtime.load_weights(*source);
-  return source->remark();
+  start_average(runtime.context(), runtime.storage());
+  return remark;
 }
 
 checkpoint::TrainingState initial_state(const plan::Plan& plan, const data::Mixture& dataset) {

@@ -3,7 +3,19 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "base/io/json.hpp"
+
 namespace dt::train {
+
+namespace {
+
+/// Returns the decay of the average of weights, or 0 if there is none.
+double ema_of(const checkpoint::StoredOptimizer& optimizer) {
+  const auto parameters = JsonValue::parse_if_object(optimizer.hyper_parameters);
+  return parameters && parameters->has(ema_parameter) ? parameters->number(ema_parameter, 0, 1) : 0;
+}
+
+}  // namespace
 
 std::vector<std::string> describe_state_changes(const checkpoint::TrainingState& then,
                                                 const plan::Plan& now) {
@@ -16,6 +28,15 @@ std::vector<std::string> describe_state_changes(const checkpoint::TrainingState&
                                   precision_name(before->dtype_beside(masters_then)),
                                   precision_name(kind.dtype_beside(now.precision.master()))));
   }
+  const double decay = ema_of(then.optimizer);
+  if (now.ema > 0 && decay == 0)
+    changes.push_back(fmt::format("the average of weights (--ema {}) begins with the weights of step {}",
+                                  now.ema, then.step));
+  if (now.ema == 0 && decay > 0)
+    changes.push_back(fmt::format("the average of weights (--ema {}) is dropped", decay));
+  if (now.ema > 0 && decay > 0 && now.ema != decay)
+    changes.push_back(
+        fmt::format("the decay of the average of weights was {} and is now {}", decay, now.ema));
   return changes;
 }
 

@@ -7,16 +7,19 @@
 #include "tensor/host_tensor.hpp"
 #include "train/start/conditions.hpp"
 #include "train/start/schedule_change.hpp"
+#include "train/start/state_change.hpp"
+#include "train/step/weight_average.hpp"
 
 namespace dt::train {
 
 namespace {
 
-checkpoint::StoredOptimizer stored_optimizer(const optim::OptimizerSettings& settings) {
+checkpoint::StoredOptimizer stored_optimizer(const plan::Plan& plan) {
   nlohmann::ordered_json hyper_parameters;
-  for (const auto& [name, value] : optim::used_values(settings))
+  for (const auto& [name, value] : optim::used_values(plan.optimizer))
     std::visit([&json = hyper_parameters[name]](auto number) { json = number; }, value);
-  return {std::string(name_of(settings.kind)), optim::state_kinds(settings), hyper_parameters.dump()};
+  if (plan.ema > 0) hyper_parameters[ema_parameter] = plan.ema;
+  return {std::string(name_of(plan.optimizer.kind)), plan.state_kinds(), hyper_parameters.dump()};
 }
 
 }  // namespace
@@ -33,7 +36,7 @@ checkpoint::Manifest checkpoint_header(const plan::Plan& plan, const checkpoint:
   if (plan.precision.compute == DType::bf16 && plan.device == Device::host())
     manifest.state.matmul = name_of(plan.arithmetic);
   manifest.state.schedule = describe_schedule(plan.schedule);
-  manifest.state.optimizer = stored_optimizer(plan.optimizer);
+  manifest.state.optimizer = stored_optimizer(plan);
   manifest.state.conditions = describe_conditions(plan, gpu_products);
   manifest.model = plan.spec;
   manifest.mesh = plan.layout;
@@ -117,11 +120,14 @@ void load_state(const Context& context, const checkpoint::Reader& reader, ModelS
     storage.set_weights(context, param, read(checkpoint::kind_weights));
     if (param.owned_piece.numel() == 0 || !local.group(param.group).has_state) continue;
     for (std::size_t kind = 0; kind < storage.state_kinds().size(); ++kind) {
-      if (storage.state_layout(kind).covers(param))
-        fill_from_host(context, param.owned_piece, storage.param_state(param, kind),
-                       read(storage.state_kinds()[kind].name));
+      const std::string& name = storage.state_kinds()[kind].name;
+      if (!storage.state_layout(kind).covers(param)) continue;
+      if (name == kernels::average_kind && !reader.has(name, local.spec(param).name)) continue;
+      fill_from_host(context, param.owned_piece, storage.param_state(param, kind), read(name));
     }
   }
+  const bool has_average = !local.params().empty() && reader.has(kernels::average_kind, local.name(0));
+  if (!has_average) start_average(context, storage);
 }
 
 }  // namespace dt::train

@@ -18,7 +18,7 @@ ModelRuntime::ModelRuntime(const plan::Plan& plan, Purpose purpose, const parall
       units_(model::make_units(context_.device(), plan.spec, table_, plan.precision.compute,
                                plan.saved_activations(), tensor_parallel_ops_, plan.z_loss)),
       storage_(context_.device(), local_, plan.precision, lanes_ ? &*lanes_ : nullptr, groups,
-               optim::state_kinds(plan.optimizer)),
+               plan.state_kinds()),
       executor_(context_, units_, storage_, &tensor_parallel_ops_),
       batch_buffers_(context_.device()),
       uploader_(context_),

@@ -37,7 +37,7 @@ Stepper::Stepper(const plan::Plan& plan, ModelRuntime& runtime, const data::Mixt
       loader_(dataset, plan.seed, plan.sequence_length, plan.mask_documents),
       actions_(plan::training_list(plan)),
       rounding_key_(RandomField(plan.seed, "rounding of optimizer state").key()),
-      weight_update_(runtime.context(), runtime.storage(), plan.optimizer, plan.parameter_settings),
+      weight_update_(runtime.context(), runtime.storage(), plan.optimizer, plan.parameter_settings, plan.ema),
       auxiliary_losses_(runtime.auxiliary_losses()),
       sums_(runtime.context(), first_auxiliary + static_cast<int>(auxiliary_losses_.size())),
       targets_vary_(dataset.masks_targets()),

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "optim/muon.hpp"
+#include "train/step/weight_average.hpp"
 
 namespace dt::train {
 
@@ -51,14 +52,16 @@ plan::ParameterSettings::Update update_of_matrices(const model::ParameterTable& 
 
 WeightUpdate::WeightUpdate(const Context& context, parallel::ModelStorage& storage,
                            const optim::OptimizerSettings& settings,
-                           const plan::ParameterSettings& parameter_settings)
+                           const plan::ParameterSettings& parameter_settings, double ema)
     : context_(context),
       storage_(storage),
-      of_matrices_(update_of_matrices(storage.local().table(), parameter_settings)) {
+      of_matrices_(update_of_matrices(storage.local().table(), parameter_settings)),
+      ema_(ema) {
   const ParameterScope scope =
       optim::updates_matrices(settings) ? ParameterScope::others : ParameterScope::all;
   for (std::size_t kind = 0; kind < storage.state_kinds().size(); ++kind) {
-    if (storage.state_kinds()[kind].scope == scope) kinds_.push_back(kind);
+    const kernels::StateKind& state = storage.state_kinds()[kind];
+    if (state.scope == scope && state.name != kernels::average_kind) kinds_.push_back(kind);
   }
   ranges_ = parameter_ranges_of(storage, scope, kinds_, parameter_settings);
   if (optim::updates_matrices(settings)) matrices_ = std::make_unique<MatrixUpdate>(context, storage);
@@ -81,6 +84,7 @@ void WeightUpdate::run(const kernels::OptimizerStep& step, double peak_lr) {
     of_matrices.settings.weight_decay *= of_matrices_.decays ? of_matrices_.decay_scale : 0;
     matrices_->run(of_matrices);
   }
+  if (ema_ > 0) update_average(context_, ema_, storage_);
   storage_.weights().mark_updated();
 }
 

@@ -14,10 +14,11 @@ namespace dt::train {
 
 class WeightUpdate {
  public:
-  /// Both references must outlive the object. The storage has the state that the optimizer keeps.
+  /// Both references must outlive the object. The storage has the state that the optimizer keeps, and the
+  /// average of the weights if `ema`, its decay, is above 0.
   WeightUpdate(const Context& context, parallel::ModelStorage& storage,
                const optim::OptimizerSettings& settings,
-               const plan::ParameterSettings& parameter_settings = {});
+               const plan::ParameterSettings& parameter_settings = {}, double ema = 0);
 
   /// Makes one update. Gradients must be complete. `peak_lr` is the schedule's.
   /// Collective: if the optimizer updates whole matrices, the ranks of the stage.
@@ -30,6 +31,7 @@ class WeightUpdate {
       ranges_;                      // by group: parameters that are updated by elements
   std::vector<std::size_t> kinds_;  // the kinds of state of these
   plan::ParameterSettings::Update of_matrices_;
+  double ema_;
   std::unique_ptr<MatrixUpdate> matrices_;
 };
 
