@@ -44,7 +44,7 @@ struct OptimizerStep {
   double lr;
   std::int64_t step;            // t, counted from 1
   double grad_scale;            // factor of every gradient, applied first (clipping, loss scale)
-  PhiloxKey rounding_key = {};  // of the random bits that round states to bf16
+  PhiloxKey rounding_key = {};  // key of the random bits that round states to bf16
   ElementIndices elements = {};
   RoundingBits rounding_bits() const { return {rounding_key, step, elements}; }
 };

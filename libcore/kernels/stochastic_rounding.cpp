@@ -15,7 +15,7 @@ ElementIndices element_indices(std::int64_t parameter, const Piece& piece) {
              piece.box.to_string(), piece.global.to_string());
     if (d < split && piece.box[d] != piece.global[d]) is_part = true;
   }
-  std::int64_t distance = 1;  // of neighbours in dim d
+  std::int64_t distance = 1;  // distance of neighbours in dim d
   for (int d = piece.global.rank() - 1; d >= 0; --d) {
     indices.first += piece.start[static_cast<std::size_t>(d)] * distance;
     distance *= piece.global[d];

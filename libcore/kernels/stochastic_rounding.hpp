@@ -14,7 +14,7 @@
 
 namespace dt::kernels {
 
-/// Where the elements of a tensor lie in their parameter. Element i is number p = begin + i of a box, whose
+/// The places of a tensor's elements in their parameter. Element i is number p = begin + i of a box, whose
 /// rows of `row` elements are `stride` apart in the parameter: its index is first + p / row · stride + p %
 /// row.
 struct ElementIndices {

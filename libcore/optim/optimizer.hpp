@@ -92,7 +92,7 @@ struct ParameterRange {
   double lr_scale = 1;           // factor of the learning rate, also in weight decay
   std::int64_t state_shift = 0;  // offset in the states − offset
   double decay_scale = 1;        // factor of the weight decay
-  /// Where the elements lie in their parameter, for states that are rounded at random. Such a range is of
+  /// Places of the elements in their parameter, for states that are rounded at random. Such a range is of
   /// one parameter.
   std::optional<kernels::ElementIndices> elements = {};
 };

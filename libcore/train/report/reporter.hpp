@@ -20,7 +20,7 @@ struct SourceLoss {
   std::string name;
   double loss = 0;
   std::uint64_t tokens = 0;
-  std::optional<double> ema_loss{};  // of the averaged weights
+  std::optional<double> ema_loss{};  // loss of the averaged weights
 };
 
 struct TrainRecord {
@@ -48,7 +48,7 @@ struct EvalRecord {
   std::int64_t step = 0;
   double val_loss = 0;
   std::uint64_t val_tokens = 0;
-  std::optional<double> ema_val_loss{};  // of the averaged weights
+  std::optional<double> ema_val_loss{};  // loss of the averaged weights
   std::vector<SourceLoss> sources{};     // for a mixture
   std::string checkpoint{};              // checkpoint that --eval-only evaluates
 };

@@ -11,7 +11,7 @@ void start_average(const Context& context, const parallel::ModelStorage& storage
 /// Updates the average after a step: e = ema · e + (1 − ema) · w.
 void update_average(const Context& context, double ema, const parallel::ModelStorage& storage);
 
-/// Which weights the units compute with.
+/// The weights that the units compute with.
 enum class ActiveWeights { current, average };
 
 /// Makes units compute with the average, or with the current weights again. Calls alternate. If the weights

@@ -22,6 +22,7 @@ paste -d ' ' <(values averaged ema_val_loss) <(values averaged val_loss) | awk '
 # A kill, other layouts and a resume without options leave no trace, neither in the average.
 start_training stopped --steps 12 "${steady[@]}" --ema 0.8
 wait_for_step stopped 5
+# shellcheck disable=SC2154 # start_training sets it
 kill -9 "$trainer"
 wait "$trainer" || true
 expect_exit 0 again stopped --steps 9 --comm threads=2 --zero 1

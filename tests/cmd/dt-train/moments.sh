@@ -20,6 +20,7 @@ if grep -q state_dtypes "$(dt-checkpoint latest wide)/manifest.json"; then fail 
 # A stop at any step, and another layout from there on, leave no trace. A resume needs no option.
 start_training stopped --steps 12 "${steady[@]}" --moments bf16
 wait_for_step stopped 4
+# shellcheck disable=SC2154 # start_training sets it
 kill -9 "$trainer"
 wait "$trainer" || true
 expect_exit 0 dt-train --run stopped --threads 1 --peak-flops 1e9 --steps 9 --comm threads=2 --zero 1
