@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <type_traits>
 
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/simd/parallel.hpp"
@@ -20,9 +22,9 @@ constexpr Integers integers;
 
 /// Elements whose random words are made at once.
 constexpr std::int64_t chunk = 1024;
-/// Room for the words of a chunk, of the blocks that it shares with its neighbours, and of a whole vector of
-/// blocks.
-using DrawnWords = std::uint32_t[chunk + 4 * (num_lanes + 2)];
+/// Room for the words of a chunk, of the blocks that it shares with its neighbours, and of two whole vectors
+/// of blocks.
+using DrawnWords = std::uint32_t[chunk + 4 * (2 * num_lanes + 2)];
 
 #if HWY_TARGET == HWY_SCALAR
 HWY_INLINE void multiply(U a, U b, U& high, U& low) {
@@ -42,38 +44,59 @@ HWY_INLINE void multiply(U a, U b, U& high, U& low) {
 #endif
 
 /// Writes the words of the elements index to index + count − 1, and returns where they begin. Each lane
-/// computes the counter of one block.
+/// computes the counter of one block. Two vectors at a time hide the latency of the products.
 HWY_INLINE const std::uint32_t* draw(const RoundingBits& bits, std::int64_t index, std::int64_t count,
                                      DrawnWords& words) {
   const U multiplier_0 = hn::Set(integers, philox_multiplier_0),
           multiplier_1 = hn::Set(integers, philox_multiplier_1);
   std::uint32_t* out = words;
-  for (std::int64_t block = index / 4; 4 * block < index + count; block += num_lanes, out += 4 * num_lanes) {
-    const PhiloxWords first = bits.counter(block);
-    const U low = hn::Set(integers, first[0]), high = hn::Set(integers, first[1]);
-    U c0 = hn::Add(low, hn::Iota(integers, 0));
-    U c1 = hn::IfThenElse(hn::Lt(c0, low), hn::Add(high, hn::Set(integers, 1)), high);
-    U c2 = hn::Set(integers, first[2]), c3 = hn::Set(integers, first[3]);
+  for (std::int64_t block = index / 4; 4 * block < index + count; block += 2 * num_lanes) {
+    U c[2][4];
+    for (int vector = 0; vector < 2; ++vector) {
+      const PhiloxWords first = bits.counter(block + vector * num_lanes);
+      const U low = hn::Set(integers, first[0]), high = hn::Set(integers, first[1]);
+      c[vector][0] = hn::Add(low, hn::Iota(integers, 0));
+      c[vector][1] = hn::IfThenElse(hn::Lt(c[vector][0], low), hn::Add(high, hn::Set(integers, 1)), high);
+      c[vector][2] = hn::Set(integers, first[2]);
+      c[vector][3] = hn::Set(integers, first[3]);
+    }
     PhiloxKey key = bits.key;
     for (int round = 0; round < philox_rounds; ++round, advance_philox_key(key)) {
-      U high_0, low_0, high_1, low_1;
-      multiply(c0, multiplier_0, high_0, low_0);
-      multiply(c2, multiplier_1, high_1, low_1);
-      c0 = hn::Xor(hn::Xor(high_1, c1), hn::Set(integers, key[0]));
-      c1 = low_1;
-      c2 = hn::Xor(hn::Xor(high_0, c3), hn::Set(integers, key[1]));
-      c3 = low_0;
+      const U key_0 = hn::Set(integers, key[0]), key_1 = hn::Set(integers, key[1]);
+      for (U(&v)[4] : c) {
+        U high_0, low_0, high_1, low_1;
+        multiply(v[0], multiplier_0, high_0, low_0);
+        multiply(v[2], multiplier_1, high_1, low_1);
+        v[0] = hn::Xor(high_1, hn::Xor(v[1], key_0));
+        v[1] = low_1;
+        v[2] = hn::Xor(high_0, hn::Xor(v[3], key_1));
+        v[3] = low_0;
+      }
     }
-    hn::StoreInterleaved4(c0, c1, c2, c3, integers, out);
+    for (const U(&v)[4] : c) {
+      hn::StoreInterleaved4(v[0], v[1], v[2], v[3], integers, out);
+      out += 4 * num_lanes;
+    }
   }
   return words + index % 4;
 }
 
-/// Returns a value that is bf16, by the lower 16 bits of `random`; see round_stochastically().
-HWY_INLINE V round_at_random(V v, U random) {
-  const U sum = hn::Add(hn::BitCast(integers, v), hn::And(random, hn::Set(integers, 0xffff)));
-  const V rounded = hn::BitCast(floats, hn::And(sum, hn::Set(integers, 0xffff0000)));
-  return hn::IfThenElse(hn::IsNaN(v), v, rounded);
+/// Stores values as bf16, rounded by the lower 16 bits of `random`; see round_stochastically().
+template <class Lanes>
+HWY_INLINE void store_rounded(Lanes lanes, V v, U random, BFloat16* p) {
+  const U bits = hn::BitCast(integers, v);
+  const U sum = hn::Add(bits, hn::And(random, hn::Set(integers, 0xffff)));
+  const U kept =
+      hn::IfThenElse(hn::RebindMask(integers, hn::IsNaN(v)), hn::Or(bits, hn::Set(integers, 0x400000)), sum);
+  constexpr hn::RebindToSigned<Floats> signed_integers;
+  const auto high = hn::DemoteTo(halves, hn::BitCast(signed_integers, hn::ShiftRight<16>(kept)));
+  if constexpr (std::is_same_v<Lanes, All>) {
+    hn::StoreU(high, halves, reinterpret_cast<std::uint16_t*>(p));
+  } else {
+    HWY_ALIGN std::uint16_t all[num_lanes];
+    hn::Store(high, halves, all);
+    std::memcpy(p, all, static_cast<std::size_t>(lanes.count) * sizeof(BFloat16));
+  }
 }
 
 /// Updates `count` elements of one row. `words` has a whole vector behind each element.
@@ -86,8 +109,8 @@ HWY_INLINE void update_row(const AdamW<V>& rule, const std::uint32_t* words, flo
     rule(load(lanes, grad + i), weight, moments);
     const U random = hn::LoadU(integers, words + i);
     store(lanes, weight, w + i);
-    store(lanes, round_at_random(moments[0], random), m + i);
-    store(lanes, round_at_random(moments[1], hn::ShiftRight<16>(random)), v + i);
+    store_rounded(lanes, moments[0], random, m + i);
+    store_rounded(lanes, moments[1], hn::ShiftRight<16>(random), v + i);
     if (copy) store(lanes, weight, copy + i);
   });
 }
