@@ -22,6 +22,7 @@ bench_units --benchmark_min_time=0.3
 bench_tokenizer --benchmark_min_time=0.3
 bench_loader
 bash "$here/data_wait.sh"
+bash "$here/muon.sh"
 
 bash "$here/shards.sh" || (($? == 77))
 bash "$here/encoders.sh" || (($? == 77))
