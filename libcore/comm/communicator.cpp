@@ -303,21 +303,35 @@ Work Communicator::receive(int peer, const Tensor& data) {
 }
 
 Work Communicator::send_receive(int to, const Tensor& own, int from, const Tensor& arriving) {
-  const std::shared_ptr<DeviceLink> link = link_for(OperationKind::send_receive, own, arriving);
-  if (!link || !device_group_) {
-    Work both = receive(from, arriving), sent = send(to, own);
-    if (sent.is_empty()) return both;
-    if (both.is_empty()) return sent;
-    both.detach_handle(std::move(sent));
-    return both;
+  return exchange(
+      std::array{DeviceTransport::Transfer{from, arriving, false}, DeviceTransport::Transfer{to, own, true}});
+}
+
+Work Communicator::exchange(std::span<const DeviceTransport::Transfer> transfers) {
+  std::shared_ptr<DeviceLink> link;
+  std::vector<Call> calls;
+  for (const auto& [peer, data, is_send] : transfers) {
+    check_peer(peer);
+    DT_CHECK(data.device() == transfers.front().data.device(), "group {} is given memory of {} and {}", name_,
+             transfers.front().data.device().to_string(), data.device().to_string());
+    if (!link) link = link_for(OperationKind::send_receive, data, Tensor());
+    calls.push_back({is_send ? OperationKind::send : OperationKind::receive, data.bytes(), peer});
   }
-  check_peer(to);
-  check_peer(from);
-  const std::array calls{Call{OperationKind::receive, arriving.bytes(), from},
-                         Call{OperationKind::send, own.bytes(), to}};
-  return start_on_device(calls, *link, [&](DeviceGroup& group) {
-    group.exchange({{to, own, true}, {from, arriving, false}});
-  });
+  if (link && device_group_) {
+    return start_on_device(calls, *link, [&](DeviceGroup& group) {
+      group.exchange({transfers.begin(), transfers.end()});
+    });
+  }
+  Work all;
+  for (const auto& [peer, data, is_send] : transfers) {
+    Work one = is_send ? send(peer, data) : receive(peer, data);
+    if (one.is_empty()) continue;
+    if (all.is_empty())
+      all = std::move(one);
+    else
+      all.detach_handle(std::move(one));
+  }
+  return all;
 }
 
 Work Communicator::start(Collective collective) {

@@ -126,6 +126,9 @@ class Communicator {
   Work receive(int peer, const Tensor& data);
   /// Sends and receives. Neither waits for the other, so ranks can pass data round a ring.
   Work send_receive(int to, const Tensor& own, int from, const Tensor& arriving);
+  /// Makes several transfers, none of which waits for another. Transfers between two ranks are matched in
+  /// order. Ranks without transfers need not call it.
+  Work exchange(std::span<const DeviceTransport::Transfer> transfers);
 
   /// Starts a collective. The functions below name its kinds.
   Work start(Collective collective);
