@@ -12,6 +12,7 @@
 #include "kernels/embedding.hpp"
 #include "kernels/head_norm.hpp"
 #include "kernels/linear.hpp"
+#include "kernels/newton_schulz.hpp"
 #include "kernels/norm.hpp"
 #include "kernels/optimizer_step.hpp"
 #include "kernels/rotary.hpp"
@@ -76,7 +77,8 @@ namespace dt::kernels {
   /* ranks */                                  \
   KERNEL(combine_ranks)                        \
   /* optimizer */                              \
-  KERNEL(optimizer_step)
+  KERNEL(optimizer_step)                       \
+  KERNEL(newton_schulz)
 
 /// Each member has the signature of the public function of its name, which has checked the
 /// arguments.

@@ -16,12 +16,13 @@ void newton_schulz(const Context& context, const Tensor& u_RC, const Tensor& x_R
   DT_CHECK(u_RC.dtype() == DType::f64 || u_RC.dtype() == DType::f32,
            "newton_schulz: there is no kernel for {}", dtype_name(u_RC.dtype()));
   static constexpr Implementations<decltype(newton_schulz)> implementations{
-      reference::newton_schulz<double>, reference::newton_schulz<float>, cpu::newton_schulz};
+      reference::newton_schulz<double>, reference::newton_schulz<float>, cpu::newton_schulz,
+      &GpuKernels::newton_schulz};
   select_kernel(implementations, context, "newton_schulz", u_RC.dtype())(context, u_RC, x_RC);
 }
 
 std::size_t newton_schulz_scratch_bytes(DType dtype, std::int64_t R, std::int64_t C) {
-  constexpr std::size_t line = 64;
+  constexpr std::size_t line = 256;  // on GPUs; shorter on hosts
   const std::int64_t S = std::min(R, C);
   return 2 * round_up(storage_bytes(dtype, S * S), line);
 }

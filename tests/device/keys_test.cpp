@@ -58,6 +58,9 @@ TEST_CASE("a product's key holds all that it depends on", "[test-device]") {
   const std::string before(key(product).bytes());
   context.set_arithmetic(Arithmetic::tf32);
   CHECK(key(product).bytes() != before);
+  Matmul exact = product;
+  exact.allows_tf32 = false;
+  CHECK(key(exact).bytes() == before);
 }
 
 TEST_CASE("attention's key holds all that it depends on", "[test-device]") {

@@ -171,7 +171,7 @@ bool enqueue_matmul(const Context& context, const Matmul& product) {
        {},
        1,
        0,
-       [product, arithmetic = context.arithmetic()] { test_device::multiply(product, arithmetic); },
+       [product, arithmetic = product.arithmetic_in(context)] { test_device::multiply(product, arithmetic); },
        test_device::problem_of(product)});
   return true;
 }

@@ -146,7 +146,9 @@ std::vector<Work> works(const Model& m) {
       over_packs("update_elements<AdamW<float>, float, float, BFloat16>", 4, weights),
       over_packs("update_rounded_states<float, BFloat16>", 4, weights),
       same_turns("sum_squares<float>", grid_for_sums(num_sum_blocks(weights), sizeof(double)),
-                 sum_block_elements / (4 * threads_per_block))};
+                 sum_block_elements / (4 * threads_per_block)),
+      over_packs("divide_elements<float>", 4, m.C * m.F),
+      over_rows("make_polynomial<float>", 4, m.C, m.C)};
   if (m.is_gpt2) {
     all.push_back(over_packs("activation_elements<Gelu, BFloat16>", N, m.R * m.F));
     all.push_back(over_packs("activation_backward_elements<Gelu, BFloat16>", N, m.R * m.F));
@@ -172,6 +174,8 @@ double least_filled(const std::string& kernel) {
   // A block sums a fixed number of elements, whatever the total. One layer of a small model takes
   // little time.
   if (kernel.starts_with("sum_squares")) return 0.7;
+  // All blocks run at once. One matrix takes microseconds, and its products a hundred times as long.
+  if (kernel.starts_with("make_polynomial")) return 0.1;
   return 0.78;
 }
 

@@ -30,7 +30,7 @@ Tensor columns(const Tensor& matrix, std::int64_t begin, std::int64_t end) {
 }  // namespace
 
 WorkKey key_of(const Context& context, const Matmul& product) {
-  WorkKey key("product", context.arithmetic(), product.left.transposed, product.right.transposed);
+  WorkKey key("product", product.arithmetic_in(context), product.left.transposed, product.right.transposed);
   for (const Tensor* tensor :
        {&product.left.stored, &product.right.stored, &product.bias_N, &product.added_MN, &product.output_MN})
     add_tensor(key, *tensor);

@@ -53,7 +53,7 @@ struct Problem {
 
 Problem problem_of(const Context& context, const Matmul& p) {
   return {.device = context.device().index(),
-          .arithmetic = context.arithmetic(),
+          .arithmetic = p.arithmetic_in(context),
           .factors = p.left.stored.dtype(),
           .output = p.output_MN.dtype(),
           .left_transposed = p.left.transposed,
@@ -217,7 +217,7 @@ bool enqueue_matmul(const Context& context, const Matmul& product) {
       context.scratch().allocate(DType::u8, {static_cast<std::int64_t>(chosen->workspace_bytes)});
   WorkKey key = key_of(context, product);
   key.add(workspace.raw());
-  accelerator().submit(at.stream, key, Call{at, context.arithmetic(), product, *chosen, workspace});
+  accelerator().submit(at.stream, key, Call{at, product.arithmetic_in(context), product, *chosen, workspace});
   return true;
 }
 
