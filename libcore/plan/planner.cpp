@@ -10,7 +10,6 @@
 #include "data/read/loader.hpp"
 #include "data/read/sampler.hpp"
 #include "model/units/unit.hpp"
-#include "optim/muon.hpp"
 #include "plan/choose_layout.hpp"
 #include "plan/memory/memory_fit.hpp"
 #include "plan/precision.hpp"
@@ -218,9 +217,6 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Mixt
   plan.optimizer.adam_lr *= learning_rate_scale(s, plan);
   if (plan.optimizer.adam_lr > 0 && plan.schedule.lr == 0)
     throw usage_error("--adam-lr follows the schedule of --lr, which must be above 0");
-  if (optim::updates_matrices(plan.optimizer) && plan.device != Device::host())
-    throw usage_error("--optimizer {} has no kernels for GPUs: it cannot be combined with --device cuda",
-                      name_of(plan.optimizer.kind));
   if (plan.optimizer.moments == optim::MomentType::bf16 && plan.precision.master() != DType::f32)
     throw Error(ErrorKind::usage, "--moments bf16 cannot be combined with --precision fp64",
                 "use --moments master, or another --precision");

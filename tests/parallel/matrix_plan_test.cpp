@@ -1,6 +1,7 @@
 #include "parallel/state/matrix_plan.hpp"
 
 #include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <set>
 #include <vector>
@@ -73,6 +74,15 @@ TEST_CASE("an owner gathers each element of its matrices once, in any layout") {
        {model::Layout{}, model::Layout{.dp = 4, .ep = 2}, model::Layout{.dp = 4, .zero = 1, .ep = 2},
         model::Layout{.dp = 2, .tp = 4, .zero = 1, .ep = 2}})
     check_exchange(experts, layout);
+}
+
+TEST_CASE("updates are sent in batches of bounded size, or of one matrix") {
+  constexpr std::int64_t most = MatrixPlan::most_arriving_elements;
+  std::vector<PlannedMatrix> round(4);
+  for (std::size_t i = 0; i < 4; ++i) round[i].most_held = std::array{most, most / 2, most / 2, most + 1}[i];
+  CHECK(MatrixPlan::end_of_batch(round, 0) == 1);
+  CHECK(MatrixPlan::end_of_batch(round, 1) == 3);
+  CHECK(MatrixPlan::end_of_batch(round, 3) == 4);
 }
 
 TEST_CASE("each expert is a matrix, and norms, biases, embedding and head are none") {

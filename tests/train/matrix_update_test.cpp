@@ -7,11 +7,14 @@
 #include <mutex>
 
 #include "comm/threads/thread_group.hpp"
+#include "device/test_device.hpp"
+#include "kernels/elementwise.hpp"
 #include "kernels/newton_schulz.hpp"
 #include "model/initialise.hpp"
 #include "optim/muon.hpp"
 #include "parallel/grouped_spec.hpp"
 #include "parallel/schedule/pipeline.hpp"
+#include "tensor/host_tensor.hpp"
 #include "train/step/weight_update.hpp"
 
 using namespace dt;
@@ -44,11 +47,13 @@ void for_elements_of(const LocalParam& param, const Use& use) {
   }
 }
 
-void put(State& state, const std::string& name, const LocalParam& param, const Tensor& values) {
+void put(const Context& context, State& state, const std::string& name, const LocalParam& param,
+         const Tensor& values) {
+  const HostMirror mirror(context, values);
   std::vector<float>& whole = state[name];
   whole.resize(static_cast<std::size_t>(param.owned_piece.global.numel()));
   for_elements_of(param, [&](std::int64_t here, std::int64_t element) {
-    whole[static_cast<std::size_t>(element)] = values.data<float>()[here];
+    whole[static_cast<std::size_t>(element)] = mirror.tensor().data<float>()[here];
   });
 }
 
@@ -65,9 +70,10 @@ void complete_gradients(const Context& context, ModelStorage& storage, const Lan
 }
 
 void train_on_rank(comm::Communicator& world, const model::ModelSpec& spec, const model::Layout& layout,
-                   Outcome& outcome) {
+                   Device device, Outcome& outcome) {
   const model::ParameterTable table(spec);
-  const Context context(1, Device::host());
+  const Context context(1, device);
+  const comm::ScopedDevice computes_on(world.engine(), context);
   const LanePlan lanes =
       LanePlan(layout.dp, layout.dp).of_rank(layout.coordinates_of(world.rank()).dp, layout.dp);
   Groups groups(layout, world, {}, spec.key_value_heads);
@@ -75,7 +81,7 @@ void train_on_rank(comm::Communicator& world, const model::ModelSpec& spec, cons
   const LocalTable local(table, layout, layout.coordinates_of(world.rank()));
   const optim::OptimizerSettings settings =
       optim::resolve({.kind = optim::OptimizerKind::muon, .adam_lr = adam_lr});
-  ModelStorage storage(Device::host(), local, Precision{}, &lanes, groups, optim::state_kinds(settings));
+  ModelStorage storage(device, local, Precision{}, &lanes, groups, optim::state_kinds(settings));
   for (const LocalParam& param : local.params())
     storage.set_weights(context, param, [&](const Piece& piece, const Tensor& values) {
       model::initialise(local.spec(param), 7, piece, values, 1);
@@ -86,10 +92,13 @@ void train_on_rank(comm::Communicator& world, const model::ModelSpec& spec, cons
     for (const LocalParam& param : local.params()) {
       if (!local.group(param.group).has_state) continue;
       if (param.owned_piece.numel() == 0) continue;
-      float* const gradient = storage.group_gradient(param.group).data<float>() + param.owned_offset;
+      std::vector<float> gradient(static_cast<std::size_t>(param.owned_piece.numel()));
       for_elements_of(param, [&](std::int64_t here, std::int64_t element) {
-        gradient[here] = gradient_of(param.param, element, step);
+        gradient[static_cast<std::size_t>(here)] = gradient_of(param.param, element, step);
       });
+      kernels::copy(context, host_tensor(gradient),
+                    storage.group_gradient(param.group).flat(param.owned_offset, std::ssize(gradient)));
+      context.synchronize();
     }
     update.run({.settings = settings, .lr = lr, .step = step, .grad_scale = grad_scale}, 2 * lr);
   }
@@ -100,20 +109,21 @@ void train_on_rank(comm::Communicator& world, const model::ModelSpec& spec, cons
   for (const LocalParam& param : local.params()) {
     if (!local.group(param.group).has_state || param.owned_piece.numel() == 0) continue;
     const std::string& name = local.spec(param).name;
-    put(outcome.state, name, param,
+    put(context, outcome.state, name, param,
         storage.group_masters(param.group).flat(param.owned_offset, param.owned_piece.numel()));
     for (std::size_t kind = 0; kind < storage.state_kinds().size(); ++kind) {
       if (!storage.state_layout(kind).covers(param)) continue;
-      put(outcome.state, storage.state_kinds()[kind].name + "/" + name, param,
+      put(context, outcome.state, storage.state_kinds()[kind].name + "/" + name, param,
           storage.param_state(param, kind));
     }
   }
   outcome.state_bytes += storage.bytes().optimizer;
 }
 
-void train_layout(const model::ModelSpec& spec, const model::Layout& layout, Outcome& outcome) {
+void train_layout(const model::ModelSpec& spec, const model::Layout& layout, Outcome& outcome,
+                  Device device = Device::host()) {
   comm::run_threads(layout.size(), [&](comm::Communicator& world) {
-    train_on_rank(world, spec, layout, outcome);
+    train_on_rank(world, spec, layout, device, outcome);
     return 0;
   });
 }
@@ -155,6 +165,30 @@ TEST_CASE("from equal gradients Muon makes equal updates in any layout") {
     train_layout(spec, layout, divided);
     CHECK(same_bits(divided.state, single.state));
     CHECK(divided.scratch <= divided.estimate + single.scratch);  // a product packs its operands
+  }
+}
+
+TEST_CASE("on a device Muon makes the CPU's updates, and equal ones in any layout", "[device]") {
+  const test_device::Use device(1);
+  const model::ModelSpec spec = spec_of(331);
+  Outcome host, single;
+  train_layout(spec, {}, host);
+  train_layout(spec, {}, single, Device::gpu(0));
+  REQUIRE(single.state.size() == host.state.size());
+  for (const auto& [name, values] : single.state) {
+    CAPTURE(name);
+    double largest = 0;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      largest = std::max(largest, std::abs(double{values[i]} - double{host.state.at(name)[i]}));
+    CHECK(largest < 1e-5);
+  }
+  for (const model::Layout& layout :
+       {model::Layout{.dp = 2}, model::Layout{.dp = 3, .zero = 2}, model::Layout{.dp = 2, .tp = 2, .zero = 1},
+        model::Layout{.pp = 2, .dp = 2, .zero = 3}}) {
+    CAPTURE(layout.to_string());
+    Outcome divided;
+    train_layout(spec, layout, divided, Device::gpu(0));
+    CHECK(same_bits(divided.state, single.state));
   }
 }
 

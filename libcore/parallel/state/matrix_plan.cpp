@@ -29,7 +29,8 @@ Range interval_in_box(const PlannedMatrix& matrix, const Piece& piece) {
 }
 
 std::size_t aligned_bytes(DType dtype, std::int64_t numel) {
-  return round_up(storage_bytes(dtype, numel), std::size_t{64});
+  constexpr std::size_t line = 256;  // on GPUs; shorter on hosts
+  return round_up(storage_bytes(dtype, numel), line);
 }
 
 }  // namespace
@@ -109,6 +110,8 @@ void MatrixPlan::assign(std::vector<PlannedMatrix>& round, std::vector<double>& 
     load[to_index(owner)] += matrix.flops();
     matrix.owner = owner;
     matrix.sources = find_sources(matrix);
+    for (int rank = 0; rank < num_ranks(); ++rank)
+      matrix.most_held = std::max(matrix.most_held, held_by(matrix, rank).numel());
   }
   std::ranges::sort(round, {}, &PlannedMatrix::owner);
 }
@@ -175,6 +178,15 @@ std::int64_t MatrixPlan::sent_elements() const {
     }
   }
   return sent;
+}
+
+std::size_t MatrixPlan::end_of_batch(const std::vector<PlannedMatrix>& round, std::size_t begin) {
+  std::size_t end = begin;
+  for (std::int64_t elements = 0; end < round.size(); ++end) {
+    elements += round[end].most_held;
+    if (end > begin && elements > most_arriving_elements) break;
+  }
+  return end;
 }
 
 /// Counts what train::MatrixUpdate allocates in a round: directions that an owner needs, the owner's matrix

@@ -88,6 +88,18 @@ void add_channels(const Plan& plan, const parallel::LocalTable& local, const par
   for (const auto& [channel, bytes] : channels) lanes.add(bytes);
 }
 
+/// Adds lanes from and to all ranks of the stage, if they exchange whole matrices.
+void add_stage(const Plan& plan, const parallel::LocalTable& local, PinnedRingUse& lanes) {
+  if (!optim::updates_matrices(plan.optimizer)) return;
+  const parallel::MatrixPlan matrices(local);
+  std::int64_t largest = 0;
+  for (const std::vector<parallel::PlannedMatrix>& round : matrices.rounds()) {
+    for (const parallel::PlannedMatrix& matrix : round) largest = std::max(largest, matrix.most_held);
+  }
+  for (int lane = 0; lane < 2 * (matrices.num_ranks() - 1); ++lane)
+    lanes.add(storage_bytes(plan.precision.master(), largest));
+}
+
 /// Returns the most bytes that a rank pins for messages of a GPU's memory, which pass through the host's:
 /// the sum over all lanes (see comm::PinnedRing) of its list and its groups.
 std::size_t peak_pinned_bytes(const Plan& plan, const parallel::LocalTable& local,
@@ -96,6 +108,7 @@ std::size_t peak_pinned_bytes(const Plan& plan, const parallel::LocalTable& loca
   add_data(plan, local, lanes);
   add_tensor(plan, local, lanes);
   add_context(plan, lanes);
+  add_stage(plan, local, lanes);
   add_channels(plan, local, list, lanes);
   return lanes.bytes();
 }

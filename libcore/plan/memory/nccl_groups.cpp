@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "comm/device_collectives/rounds.hpp"
+#include "optim/muon.hpp"
 #include "parallel/schedule/pipeline.hpp"
 #include "plan/action_lists.hpp"
 #include "tensor/device/gpu_probe.hpp"
@@ -56,6 +57,7 @@ enum class Peers {
   none,
   next,     // sends to the next rank of a ring, and receives from the previous one
   summing,  // exchanges terms of sums in dt's order, or unequal parts: see comm::Levels
+  all,
 };
 
 /// The work of a rank in a communicator, perhaps for several purposes.
@@ -91,6 +93,9 @@ PeersOfRank peers_of(const NcclUse& work, int own, std::span<const int> hosts) {
   PeersOfRank peers;
   // The ranks of a communicator of two send each other something when it is made.
   if (work.peers == Peers::next || size == 2) peers = {{(own + 1) % size}, {(own + size - 1) % size}};
+  for (int peer = 0; work.peers == Peers::all && peer < size; ++peer) {
+    if (peer != own) peers.sends.insert(peer), peers.receives.insert(peer);
+  }
   if (work.peers != Peers::summing) return peers;
   const auto levels = comm::Levels::of(own, size, comm::placement_of(hosts));
   peers.add(levels);
@@ -256,6 +261,14 @@ void add_context(const Plan& plan, const Ranks& ranks, Collected& groups) {
   groups.add("context", comm::DeviceGroupUse::waited_for, context, {.peers = Peers::next});
 }
 
+/// Adds the ranks that exchange whole matrices.
+void add_stage(const Plan& plan, const Ranks& ranks, Collected& groups) {
+  if (!optim::updates_matrices(plan.optimizer)) return;
+  if (plan.layout.pp == 1) return groups.add_to_world({.peers = Peers::all});
+  groups.add("stage", comm::DeviceGroupUse::waited_for,
+             ranks.like([](const model::MeshCoordinates& p) { return p.pp; }), {.peers = Peers::all});
+}
+
 /// Adds the pipeline's channels. Each is a communicator of two ranks.
 void add_channels(const Plan& plan, const Ranks& ranks, Collected& groups) {
   for (const parallel::Channel& channel : parallel::channels_of(pipeline_of(plan))) {
@@ -277,6 +290,7 @@ std::vector<NamedNcclGroup> nccl_groups(const Plan& plan, const parallel::LocalT
   add_expert(plan, local, ranks, groups);
   add_tensor(plan, local, ranks, groups);
   add_context(plan, ranks, groups);
+  add_stage(plan, ranks, groups);
   add_channels(plan, ranks, groups);
   return groups.all();
 }

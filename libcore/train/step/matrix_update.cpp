@@ -1,10 +1,11 @@
 #include "train/step/matrix_update.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "base/error.hpp"
+#include "kernels/cuda/matmul/matmul.hpp"
+#include "kernels/elementwise.hpp"
 #include "kernels/newton_schulz.hpp"
 #include "optim/muon.hpp"
 
@@ -14,13 +15,28 @@ using parallel::MatrixPart, parallel::PlannedMatrix;
 
 namespace {
 
-/// Copies elements on the host, as ranges of both.
-void copy_ranges(const Tensor& source, const Tensor& target, const std::vector<CopyRange>& ranges) {
-  const std::size_t element = dtype_bytes(target.dtype());
-  for (const CopyRange& range : ranges)
-    std::memcpy(target.raw() + static_cast<std::size_t>(range.target) * element,
-                source.raw() + static_cast<std::size_t>(range.source) * element,
-                static_cast<std::size_t>(range.count) * element);
+/// Copies elements, as ranges of both. Copies ranges of one length and one distance at once.
+void copy_ranges(const Context& context, const Tensor& source, const Tensor& target,
+                 const std::vector<CopyRange>& ranges) {
+  for (auto first = ranges.begin(); first != ranges.end();) {
+    auto next = first + 1;
+    const bool has_alike = next != ranges.end() && next->count == first->count;
+    const std::int64_t width = first->count, from = has_alike ? next->source - first->source : width,
+                       to = has_alike ? next->target - first->target : width;
+    std::int64_t rows = 1;
+    for (; next != ranges.end(); ++next, ++rows) {
+      const CopyRange& before = *(next - 1);
+      if (next->count != width || next->source - before.source != from || next->target - before.target != to)
+        break;
+    }
+    const auto rows_of = [&](const Tensor& tensor, std::int64_t begin, std::int64_t distance) {
+      std::byte* const start = tensor.raw() + static_cast<std::size_t>(begin) * dtype_bytes(tensor.dtype());
+      return kernels::ColumnBlock{Tensor(start, tensor.dtype(), {rows, distance}, tensor.device())};
+    };
+    kernels::cast_columns(context, rows_of(source, first->source, from), rows_of(target, first->target, to),
+                          width);
+    first = next;
+  }
 }
 
 std::size_t index_of_momentum(const parallel::ModelStorage& storage) {
@@ -32,25 +48,21 @@ std::size_t index_of_momentum(const parallel::ModelStorage& storage) {
 
 }  // namespace
 
-class MatrixUpdate::Transfers {
+/// Transfers of the ranks of a stage, of which none waits for another.
+class MatrixUpdate::Exchange {
  public:
-  explicit Transfers(const parallel::Groups& groups) : groups_(groups) {}
-  void send(int peer, const Tensor& data) {
-    groups_.exposed_time().measure([&] { works_.push_back(groups_.stage()->send(peer, data)); });
-  }
-  void receive(int peer, const Tensor& data) {
-    groups_.exposed_time().measure([&] { works_.push_back(groups_.stage()->receive(peer, data)); });
-  }
-  void wait() {
-    groups_.exposed_time().measure([&] {
-      for (const comm::Work& work : works_) work.wait_host();
-    });
-    works_.clear();
+  explicit Exchange(const parallel::Groups& groups) : groups_(groups) {}
+  void send(int peer, const Tensor& data) { transfers_.push_back({peer, data, true}); }
+  void receive(int peer, const Tensor& data) { transfers_.push_back({peer, data, false}); }
+  /// Makes the transfers. Later work of the context waits for them.
+  void run(const Context& context) const {
+    if (transfers_.empty()) return;
+    groups_.exposed_time().measure([&] { groups_.stage()->exchange(transfers_).wait(context); });
   }
 
  private:
   const parallel::Groups& groups_;
-  std::vector<comm::Work> works_;
+  std::vector<comm::DeviceTransport::Transfer> transfers_;
 };
 
 MatrixUpdate::MatrixUpdate(const Context& context, parallel::ModelStorage& storage)
@@ -58,10 +70,15 @@ MatrixUpdate::MatrixUpdate(const Context& context, parallel::ModelStorage& stora
       storage_(storage),
       plan_(storage.local()),
       momentum_kind_(index_of_momentum(storage)) {
-  DT_CHECK(context.device() == Device::host(), "matrices are updated on the host alone");
   const comm::Communicator* const stage = storage.ranks().stage();
   const int num_ranks = stage ? stage->size() : 1;
   DT_CHECK(num_ranks == plan_.num_ranks(), "{} ranks for matrices of {}", num_ranks, plan_.num_ranks());
+  if (context.device() == Device::host()) return;
+  // So that no step of a device allocates memory.
+  const Arena::Scope scope(context.scratch());
+  const std::size_t bytes =
+      plan_.scratch_bytes(storage.precision().master()) + kernels::cuda::most_workspace_bytes;
+  context.scratch().allocate(DType::u8, {static_cast<std::int64_t>(bytes)});
 }
 
 void MatrixUpdate::run(const kernels::OptimizerStep& step) {
@@ -72,17 +89,16 @@ void MatrixUpdate::run_round(const kernels::OptimizerStep& step, const std::vect
   const Arena::Scope scope(context_.scratch());
   const std::vector<HeldPart> parts = update_momenta(step, round);
   const Tensor direction_RC = gather_direction(parts, round);
-  Transfers sends(storage_.ranks());
+  Tensor update_RC;
   if (direction_RC) {
-    const auto own = std::ranges::find(round, plan_.rank(), &PlannedMatrix::owner);
-    const Tensor update_RC = allocate(direction_RC.shape());
+    update_RC = allocate(direction_RC.shape());
     kernels::newton_schulz(context_, direction_RC, update_RC);
-    send_update(*own, update_RC, sends);
-    const auto part = std::ranges::find(parts, &*own, &HeldPart::matrix);
-    if (part != parts.end()) apply(step, *part, elements_for(part->piece, *own, update_RC));
   }
-  receive_updates(step, parts);
-  sends.wait();
+  for (std::size_t begin = 0; begin < round.size();) {
+    const std::size_t end = parallel::MatrixPlan::end_of_batch(round, begin);
+    update_weights(step, parts, std::span(round).subspan(begin, end - begin), update_RC);
+    begin = end;
+  }
 }
 
 Tensor MatrixUpdate::allocate(const Shape& shape) const {
@@ -127,7 +143,7 @@ Tensor MatrixUpdate::gather_direction(const std::vector<HeldPart>& parts,
     whole_RC = allocate({own->rows, own->columns});
   const Arena::Scope scope(context_.scratch());
   std::vector<std::pair<Piece, Tensor>> arrivals;
-  Transfers transfers(storage_.ranks());
+  Exchange exchange(storage_.ranks());
   const auto held_direction = [&](const PlannedMatrix& matrix, const Piece& piece) {
     const auto part = std::ranges::find(parts, &matrix, &HeldPart::matrix);
     return part->direction.flat(piece.begin - part->piece.begin, piece.numel());
@@ -140,21 +156,22 @@ Tensor MatrixUpdate::gather_direction(const std::vector<HeldPart>& parts,
         if (is_own)
           arrivals.emplace_back(piece, held_direction(matrix, piece));
         else
-          transfers.send(matrix.owner, held_direction(matrix, piece));
+          exchange.send(matrix.owner, held_direction(matrix, piece));
       } else if (is_own) {
         arrivals.emplace_back(piece, allocate({piece.numel()}));
-        transfers.receive(rank, arrivals.back().second);
+        exchange.receive(rank, arrivals.back().second);
       }
     }
   }
-  transfers.wait();
-  for (const auto& [piece, values] : arrivals) copy_ranges(values, whole_RC, intersect(piece, own->piece));
+  exchange.run(context_);
+  for (const auto& [piece, values] : arrivals)
+    copy_ranges(context_, values, whole_RC, intersect(piece, own->piece));
   return whole_RC;
 }
 
 /// Sends ranks what they hold of the update. Ranks that hold the same elements share what is packed.
 void MatrixUpdate::send_update(const PlannedMatrix& matrix, const Tensor& update_RC,
-                               Transfers& transfers) const {
+                               Exchange& exchange) const {
   std::vector<std::pair<Piece, Tensor>> packed;
   for (int rank = 0; rank < plan_.num_ranks(); ++rank) {
     const Piece held = plan_.held_by(matrix, rank);
@@ -162,7 +179,7 @@ void MatrixUpdate::send_update(const PlannedMatrix& matrix, const Tensor& update
     auto found = std::ranges::find(packed, held, &std::pair<Piece, Tensor>::first);
     if (found == packed.end())
       found = packed.emplace(packed.end(), held, elements_for(held, matrix, update_RC));
-    transfers.send(rank, found->second);
+    exchange.send(rank, found->second);
   }
 }
 
@@ -171,28 +188,31 @@ Tensor MatrixUpdate::elements_for(const Piece& held, const PlannedMatrix& matrix
   const std::vector<CopyRange> ranges = intersect(matrix.piece, held);
   if (ranges.size() == 1) return update_RC.flat(ranges.front().source, ranges.front().count);
   const Tensor values = allocate({held.numel()});
-  copy_ranges(update_RC, values, ranges);
+  copy_ranges(context_, update_RC, values, ranges);
   return values;
 }
 
-/// Receives and applies the updates of other owners, of a bounded number of elements at a time.
-void MatrixUpdate::receive_updates(const kernels::OptimizerStep& step,
-                                   const std::vector<HeldPart>& parts) const {
-  for (auto next = parts.begin(); next != parts.end();) {
-    const Arena::Scope scope(context_.scratch());
-    Transfers transfers(storage_.ranks());
-    std::vector<std::pair<const HeldPart*, Tensor>> arriving;
-    for (std::int64_t elements = 0; next != parts.end(); ++next) {
-      if (next->matrix->owner == plan_.rank()) continue;
-      if (elements > 0 && elements + next->piece.numel() > parallel::MatrixPlan::most_arriving_elements)
-        break;
-      elements += next->piece.numel();
-      arriving.emplace_back(&*next, allocate({next->piece.numel()}));
-      transfers.receive(next->matrix->owner, arriving.back().second);
+/// Distributes the updates of some matrices, and applies them. All ranks make the same exchanges, so that
+/// on devices, where these follow each other, no ranks wait for each other in a circle.
+void MatrixUpdate::update_weights(const kernels::OptimizerStep& step, const std::vector<HeldPart>& parts,
+                                  std::span<const PlannedMatrix> matrices, const Tensor& update_RC) const {
+  const Arena::Scope scope(context_.scratch());
+  Exchange exchange(storage_.ranks());
+  std::vector<std::pair<const HeldPart*, Tensor>> updates;
+  for (const PlannedMatrix& matrix : matrices) {
+    const bool is_own = matrix.owner == plan_.rank();
+    if (is_own) send_update(matrix, update_RC, exchange);
+    const auto part = std::ranges::find(parts, &matrix, &HeldPart::matrix);
+    if (part == parts.end()) continue;
+    if (is_own) {
+      updates.emplace_back(&*part, elements_for(part->piece, matrix, update_RC));
+    } else {
+      updates.emplace_back(&*part, allocate({part->piece.numel()}));
+      exchange.receive(matrix.owner, updates.back().second);
     }
-    transfers.wait();
-    for (const auto& [part, update] : arriving) apply(step, *part, update);
   }
+  exchange.run(context_);
+  for (const auto& [part, update] : updates) apply(step, *part, update);
 }
 
 void MatrixUpdate::apply(const kernels::OptimizerStep& step, const HeldPart& part,

@@ -2,6 +2,7 @@
 // The update of whole matrices by Muon, whose work the ranks of a stage divide.
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "comm/communicator.hpp"
@@ -35,8 +36,7 @@ class MatrixUpdate {
     Piece piece;
     Tensor direction;  // absent if no owner needs it from this rank
   };
-  /// Works whose buffers are in use until wait() returns.
-  class Transfers;
+  class Exchange;
 
   void run_round(const kernels::OptimizerStep& step, const std::vector<parallel::PlannedMatrix>& round);
   std::vector<HeldPart> update_momenta(const kernels::OptimizerStep& step,
@@ -47,10 +47,10 @@ class MatrixUpdate {
   /// Returns the elements of the update that a piece holds: a view, or a copy if they are not consecutive.
   Tensor elements_for(const Piece& held, const parallel::PlannedMatrix& matrix,
                       const Tensor& update_RC) const;
-  void send_update(const parallel::PlannedMatrix& matrix, const Tensor& update_RC,
-                   Transfers& transfers) const;
+  void send_update(const parallel::PlannedMatrix& matrix, const Tensor& update_RC, Exchange& exchange) const;
+  void update_weights(const kernels::OptimizerStep& step, const std::vector<HeldPart>& parts,
+                      std::span<const parallel::PlannedMatrix> matrices, const Tensor& update_RC) const;
   void apply(const kernels::OptimizerStep& step, const HeldPart& part, const Tensor& update) const;
-  void receive_updates(const kernels::OptimizerStep& step, const std::vector<HeldPart>& parts) const;
   /// Returns the elements of the part, in flat storage that has the parameter's owned piece at `offset`.
   Tensor elements_of(const HeldPart& part, const Tensor& flat, std::int64_t offset) const;
   Tensor allocate(const Shape& shape) const;
