@@ -269,6 +269,13 @@ TEST_CASE("NCCL joins a rank to its neighbours alone where it only passes on, an
   CHECK(peers_in(plan_of({.tp = 8}, 1, 8), "tensor replicas") == Peers{1, 0});
   CHECK(peers_in(plan_of({.pp = 2}, 1, 2), "world") == Peers{1, 0});  // two ranks connect when joined
   CHECK(groups_of(plan_of({}, 1, 1)).empty());
+  // Any two ranks of a stage may exchange parts of a matrix.
+  Plan plan = plan_of({.pp = 2}, 2, 4);
+  plan.optimizer.kind = optim::OptimizerKind::muon;
+  CHECK(peers_in(plan, "stage") == Peers{3, 0});
+  plan = plan_of({.tp = 2}, 2, 4);
+  plan.optimizer.kind = optim::OptimizerKind::muon;
+  CHECK(peers_in(plan, "world") == Peers{3, 4});
 }
 
 /// Jobs have eight ranks on one node, and sixteen on two; llama-1b has four key-value heads. The

@@ -5,6 +5,11 @@ make_shards shards
 compare_on_device gpt2 3
 compare_on_device qwen2 2
 
+# Matrices that are updated whole: their owners gather and return them, over all axes.
+on_device expect_exit 0 compare threads=4 'dp=1; dp=4; dp=3,zero=2; dp=2,zero=3; pp=2,dp=2,zero=1; tp=2,dp=2,zero=1; cp=2,tp=2,dp=1' \
+  --model qwen2.json --optimizer muon --sequence-length 16 --global-batch 4 --micro-batch 1 --steps 2 --json
+expect_equal "$(grep -c '"holds":true' stdout)" 7 "layouts with Muon on a device"
+
 # Documents and windows of sequences that ranks divide are the library's in 16 bits. What it has no kernel for is told once, by rank 0.
 small_model mistral.json mistral
 masked=(--model mistral.json --sequence-length 16 --global-batch 2 --micro-batch 1 --steps 3 --precision bf16 --mask-documents)

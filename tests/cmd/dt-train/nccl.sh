@@ -12,6 +12,11 @@ small=(--data shards --model llama.json --sequence-length 16 --global-batch 4 --
 expect_bits_of_messages 2 \
   'dp=2; dp=4,zero=1; dp=2,zero=3; pp=2,dp=2,zero=1; pp=2,dp=2,zero=3; pp=2,dp=1,schedule=zero-bubble; tp=2,sp=on,dp=2; cp=2,tp=2,dp=1' 8
 
+# Matrices that are updated whole.
+small+=(--optimizer muon)
+expect_bits_of_messages 2 'dp=2; dp=4; dp=4,zero=1; pp=2,dp=2,zero=3; tp=2,dp=2,zero=1' 5
+unset "small[-1]" "small[-1]"
+
 # Stages of one block each, whose libraries load kernels when each is first needed: no rank waits for itself, and what a rank computes
 # before its first receive leaves no trace.
 echo '{"model_type":"gpt2","vocab_size":259,"n_embd":32,"n_inner":67,"n_layer":4,"n_head":4,"n_positions":32}' >deep.json
@@ -28,7 +33,7 @@ memory_calls() {
 }
 if [[ -z ${DT_GPU_TRAIN:-} ]]; then
   for options in '--pp 2 --zero 1 --pp-schedule zero-bubble' '--pp 2 --zero 3 --precision bf16 --reduce-dtype bf16 --recompute full' \
-    '--pp 2 --tp 2 --recompute selective --precision fp16'; do
+    '--pp 2 --tp 2 --recompute selective --precision fp16' '--pp 2 --zero 1 --optimizer muon'; do
     # shellcheck disable=SC2086 # several
     few=$(memory_calls 3 $options)
     expect_equal "$(grep -c ':0 allocations in lists$' <<<"$few")" 4 "ranks that allocate nothing in lists of $options: $few"

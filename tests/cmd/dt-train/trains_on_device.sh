@@ -24,6 +24,16 @@ for precision in fp64 bf16 fp16; do
   expect_close "$(losses $precision)" "$(losses "$precision-cpu")" $bound $precision
 done
 
+# Matrices that are updated whole.
+for precision in fp32 bf16; do
+  muon=(--model qwen2.json "${small[@]}" --steps 6 --optimizer muon --lr 2e-3 --precision $precision)
+  train muon-$precision-cpu "${muon[@]}" 2>/dev/null
+  on_device train muon-$precision "${muon[@]}" 2>/dev/null
+  bound=2e-3
+  [[ $precision != fp32 ]] || bound=1e-4
+  expect_close "$(losses muon-$precision)" "$(losses muon-$precision-cpu)" $bound "Muon in $precision"
+done
+
 # Products of fp32 in TF32.
 on_device train tf32 --model gpt2.json "${small[@]}" --steps 6 --mask-documents --matmul tf32 2>/dev/null
 expect_close "$(losses tf32)" "$(losses gpt2)" 1e-2 tf32
