@@ -63,6 +63,7 @@ TEST_CASE("operations on a device's memory have the bits of the host's, at once 
       for (int root = 0; root < group.size(); ++root)
         check_broadcast(group, computing, {numel, DType::u8}, root);
       check_shift(group, computing, {numel});
+      check_exchange(group, computing, {numel});
     }
     for (const DType dtype : {DType::u8, DType::f32}) check_all_to_all(group, computing, dtype, 100'003);
     check_all_reduce(group, computing, {4099});  // ranks agree on the order after different numbers of chunks

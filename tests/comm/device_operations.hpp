@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "comm/all_to_all.hpp"
 #include "comm/backend.hpp"
@@ -133,6 +134,25 @@ inline void check_shift(Communicator& group, Computing& computing, const Case& c
   group.send_receive((group.rank() + 1) % group.size(), own, before, arriving).wait(computing.context);
   kernels::zero(computing.context, own);
   require(computing.has_values(arriving, expected.in), words("send and receive", c, group));
+  computing.forget();
+}
+
+/// Each rank sends to all others at once, and receives from all.
+inline void check_exchange(Communicator& group, Computing& computing, const Case& c) {
+  const HostValues values(c.dtype, c.numel, group.rank());
+  const Tensor own = computing.placed(values.in);
+  std::vector<DeviceTransport::Transfer> transfers;
+  for (int peer = 0; peer < group.size(); ++peer) {
+    if (peer == group.rank()) continue;
+    transfers.push_back({peer, computing.placed(values.in), false});
+    transfers.push_back({peer, own, true});
+  }
+  group.exchange(transfers).wait(computing.context);
+  kernels::zero(computing.context, own);
+  for (const auto& [peer, data, is_send] : transfers) {
+    const HostValues expected(c.dtype, c.numel, peer);
+    if (!is_send) require(computing.has_values(data, expected.in), words("exchange", c, group));
+  }
   computing.forget();
 }
 

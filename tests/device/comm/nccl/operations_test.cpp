@@ -58,7 +58,9 @@ TEST_CASE("operations on streams have the bits of messages", "[devices][nccl]") 
     for (int root = 0; root < group.size(); ++root)
       check_broadcast(group, computing, {4099, DType::u8}, root);
     check_shift(group, computing, {4099});
+    check_exchange(group, computing, {4099});
     check_shift(group, computing, {0});
+    check_exchange(group, computing, {0});
     for (const bool in_place : {false, true}) {
       check_rooted(group, computing, {4099, DType::f32, in_place}, group.size() - 1);
       check_rooted(group, computing, {1, DType::bf16, in_place}, 0);
