@@ -26,7 +26,7 @@ done
 
 # Matrices that are updated whole.
 for precision in fp32 bf16; do
-  muon=(--model qwen2.json "${small[@]}" --steps 6 --optimizer muon --lr 2e-3 --precision $precision)
+  muon=(--model qwen2.json "${small[@]}" --steps 6 --optimizer muon --lr 2e-3 --precision "$precision")
   train muon-$precision-cpu "${muon[@]}" 2>/dev/null
   on_device train muon-$precision "${muon[@]}" 2>/dev/null
   bound=2e-3
