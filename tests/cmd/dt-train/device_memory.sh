@@ -36,5 +36,7 @@ expect_estimate tensor 2 llama --tp 2
 expect_estimate sequence 2 llama --tp 2 --sequence-parallel
 expect_estimate pipeline 2 llama --pp 2
 expect_estimate zero1 2 llama --zero 1
+expect_estimate muon 1 llama --optimizer muon
+expect_estimate muon1 2 llama --optimizer muon --zero 1
 least=0.9 # a device keeps spares of what was gathered, whose sizes differ
 expect_estimate zero3 2 llama --zero 3
