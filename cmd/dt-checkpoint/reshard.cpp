@@ -16,6 +16,7 @@
 #include "model/parameter_table.hpp"
 #include "parallel/schedule/pipeline.hpp"
 #include "parallel/state/local_table.hpp"
+#include "parallel/state/state_layout.hpp"
 #include "run/exclusion_records.hpp"
 
 namespace dt::checkpoint_tool {
@@ -62,15 +63,9 @@ Layout parse_layout(const std::string& text) {
   return layout;
 }
 
-/// Returns whether the checkpoint's optimizer keeps a kind of state for a parameter.
-bool covers(const Manifest& manifest, const model::ParameterTable& table, const std::string& kind,
-            int param) {
-  return model::is_in_scope(table, param, manifest.state.optimizer.scope_of(kind));
-}
-
 /// The contents of a checkpoint: the kinds of state, in order, and the type of each tensor.
 struct Contents {
-  std::vector<std::string> kinds;
+  std::vector<kernels::StateKind> kinds;
   std::map<std::pair<std::string, std::string>, DType> dtypes;  // by kind and tensor
 
   Contents(const checkpoint::Reader& source, const model::ParameterTable& table) {
@@ -83,15 +78,17 @@ struct Contents {
                                 source.path().string(), p.kind, p.tensor),
                     "reshard can divide only the model's parameters");
       }
-      if (std::find(kinds.begin(), kinds.end(), p.kind) == kinds.end()) kinds.push_back(p.kind);
+      if (std::ranges::find(kinds, p.kind, &kernels::StateKind::name) == kinds.end())
+        kinds.push_back(source.manifest().state.optimizer.find_kind(p.kind));
       dtypes.try_emplace({p.kind, p.tensor}, p.dtype);
     }
-    for (const std::string& kind : kinds) {
+    for (const kernels::StateKind& kind : kinds) {
       for (int index = 0; index < static_cast<int>(table.params().size()); ++index) {
         const model::ParamSpec& param = table.params()[static_cast<std::size_t>(index)];
-        if (dtypes.contains({kind, param.name}) || !covers(source.manifest(), table, kind, index)) continue;
+        if (dtypes.contains({kind.name, param.name}) || !model::is_in_scope(table, index, kind.scope))
+          continue;
         throw Error(ErrorKind::input,
-                    fmt::format("{}: {} of {} is missing", source.path().string(), kind, param.name),
+                    fmt::format("{}: {} of {} is missing", source.path().string(), kind.name, param.name),
                     "expected the complete state of the model");
       }
     }
@@ -102,18 +99,18 @@ struct Contents {
 std::vector<PieceSpec> pieces_of(const Contents& contents, const model::ParameterTable& table,
                                  const Layout& layout, int rank) {
   std::vector<std::size_t> kind_bytes;
-  for (const std::string& kind : contents.kinds) {
-    auto any = contents.dtypes.find({kind, table.params().front().name});
-    if (any == contents.dtypes.end()) any = contents.dtypes.lower_bound({kind, ""});
+  for (const kernels::StateKind& kind : contents.kinds) {
+    auto any = contents.dtypes.find({kind.name, table.params().front().name});
+    if (any == contents.dtypes.end()) any = contents.dtypes.lower_bound({kind.name, ""});
     kind_bytes.push_back(dtype_bytes(any->second));
   }
   std::vector<PieceSpec> pieces;
   const parallel::LocalTable local(table, layout, layout.coordinates_of(rank));
-  const auto has_state = [&](const parallel::LocalParam& param, std::size_t kind) {
-    return contents.dtypes.contains({contents.kinds[kind], local.spec(param).name});
+  const auto held = [&](const parallel::LocalParam& param, std::size_t kind) {
+    return parallel::state_piece(local, param, contents.kinds[kind]);
   };
-  for (const parallel::OwnedPiece& own : parallel::owned_pieces(local, kind_bytes, has_state)) {
-    const std::string& kind = contents.kinds[static_cast<std::size_t>(own.kind)];
+  for (const parallel::OwnedPiece& own : parallel::owned_pieces(local, kind_bytes, held)) {
+    const std::string& kind = contents.kinds[static_cast<std::size_t>(own.kind)].name;
     const std::string& tensor = local.name(own.param);
     pieces.push_back({tensor, kind, own.piece, contents.dtypes.at({kind, tensor})});
   }

@@ -41,6 +41,7 @@ json optimizer_json(const StoredOptimizer& optimizer) {
   for (const kernels::StateKind& kind : optimizer.state_kinds) {
     if (kind.scope != kernels::ParameterScope::all) object["state_scopes"][kind.name] = name_of(kind.scope);
     if (kind.dtype) object["state_dtypes"][kind.name] = dtype_name(*kind.dtype);
+    if (kind.shape != kernels::StateShape::parameter) object["state_shapes"][kind.name] = name_of(kind.shape);
   }
   return object;
 }
@@ -66,6 +67,23 @@ json state_json(const TrainingState& s) {
           {"conditions", object_from_text(s.conditions, "conditions")}};
 }
 
+/// Sets a property of kinds of state from the object that names it by kind, if there is one. Other kinds keep
+/// theirs.
+template <class E>
+void parse_property(const JsonValue& optimizer, const char* name, E kernels::StateKind::*property,
+                    std::vector<kernels::StateKind>& kinds) {
+  if (!optimizer.has(name)) return;
+  const JsonValue values = optimizer.object(name);
+  for (kernels::StateKind& kind : kinds) {
+    if (!values.has(kind.name)) continue;
+    const auto value = parse_name<E>(values.string(kind.name));
+    if (!value)
+      throw input_error("{}: '{}' is none of {}", values.where(), values.string(kind.name),
+                        fmt::join(names_of<E>(), ", "));
+    kind.*property = *value;
+  }
+}
+
 /// Checkpoints from before there was a choice are AdamW's.
 StoredOptimizer parse_optimizer(const JsonValue& state) {
   if (!state.has("optimizer")) return {"adamw", {kind_first_moment, kind_second_moment}, {}};
@@ -78,16 +96,8 @@ StoredOptimizer parse_optimizer(const JsonValue& state) {
       if (dtypes.has(kind.name)) kind.dtype = parse_dtype(dtypes.string(kind.name));
     }
   }
-  if (!o.has("state_scopes")) return optimizer;
-  const JsonValue scopes = o.object("state_scopes");
-  for (kernels::StateKind& kind : optimizer.state_kinds) {
-    if (!scopes.has(kind.name)) continue;
-    const auto scope = parse_name<kernels::ParameterScope>(scopes.string(kind.name));
-    if (!scope)
-      throw input_error("{}: '{}' is none of {}", scopes.where(), scopes.string(kind.name),
-                        fmt::join(names_of<kernels::ParameterScope>(), ", "));
-    kind.scope = *scope;
-  }
+  parse_property(o, "state_scopes", &kernels::StateKind::scope, optimizer.state_kinds);
+  parse_property(o, "state_shapes", &kernels::StateKind::shape, optimizer.state_kinds);
   return optimizer;
 }
 
@@ -228,9 +238,9 @@ void check_place(const Manifest& manifest, const fs::path& checkpoint) {
 
 }  // namespace
 
-kernels::ParameterScope StoredOptimizer::scope_of(const std::string& kind) const {
-  const auto found = std::ranges::find(state_kinds, kind, &kernels::StateKind::name);
-  return found == state_kinds.end() ? kernels::ParameterScope::all : found->scope;
+kernels::StateKind StoredOptimizer::find_kind(const std::string& name) const {
+  const auto found = std::ranges::find(state_kinds, name, &kernels::StateKind::name);
+  return found == state_kinds.end() ? kernels::StateKind(name) : *found;
 }
 
 bool StoredOptimizer::has_kind(const std::string& kind) const {

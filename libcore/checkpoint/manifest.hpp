@@ -37,10 +37,10 @@ struct StoredOptimizer {
   std::vector<kernels::StateKind> state_kinds;  // kept beside the weights
   std::string hyper_parameters;                 // a JSON object
 
-  /// Returns the parameters that have a kind of state: all, of weights and of a kind that the manifest does
-  /// not name.
-  kernels::ParameterScope scope_of(const std::string& kind) const;
-  bool has_kind(const std::string& kind) const;
+  /// Returns a kind of state by its name. Weights, and a kind that the manifest does not name, are of all
+  /// parameters and in their shape.
+  kernels::StateKind find_kind(const std::string& name) const;
+  bool has_kind(const std::string& name) const;
 };
 
 /// The state of a run beside its tensors: everything needed to continue as if uninterrupted.

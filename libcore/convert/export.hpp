@@ -45,9 +45,13 @@ class ExportSource {
   /// Returns the kinds of the optimizer's state, sorted.
   /// Errors: input if there is none.
   std::vector<std::string> state_kinds() const;
+  /// Returns a kind of state by its name.
+  kernels::StateKind kind_of(const std::string& name) const {
+    return manifest().state.optimizer.find_kind(name);
+  }
   /// Returns whether the optimizer keeps a kind of state for a parameter of the model.
   bool has_state(const model::ParameterTable& table, const std::string& kind, int param) const {
-    return model::is_in_scope(table, param, manifest().state.optimizer.scope_of(kind));
+    return model::is_in_scope(table, param, kind_of(kind).scope);
   }
   /// Returns the whole of a tensor as pieces of at most digest_block_bytes each. The pieces are blocks
   /// of the first checkpoint, so that reading them all reads each of its blocks once.

@@ -21,6 +21,7 @@ struct Item {
   std::string dataset;
   std::string kind;
   const model::ParamSpec* param;
+  Shape shape;
   DType dtype;
 };
 
@@ -32,6 +33,7 @@ std::vector<Item> items_of(const ExportSource& source, const model::ParameterTab
       if (!source.has_state(table, kind, index)) continue;
       const model::ParamSpec& param = table.params()[static_cast<std::size_t>(index)];
       items.push_back({fmt::format("/{}/{}", group, param.name), kind, &param,
+                       model::state_shape(param.shape, source.kind_of(kind).shape),
                        dtype.value_or(source.stored_dtype(kind, param.name))});
     }
   };
@@ -74,7 +76,7 @@ void declare(Hdf5Writer& writer, const ExportSource& source, const ExportOptions
   writer.set_attribute("/", "config", model::hf_config(exported_model(source, options), dtype));
   writer.set_attribute("/", "step", manifest.state.step);
   for (const Item& item : items) {
-    const std::vector<std::int64_t>& dims = item.param->shape.dims();
+    const std::vector<std::int64_t>& dims = item.shape.dims();
     writer.declare(item.dataset, item.dtype, {dims.begin(), dims.end()});
   }
   writer.end_declarations();
@@ -93,7 +95,7 @@ ExportResult export_h5(const ExportSource& source, const fs::path& file, const E
   declare(writer, source, options, items);
   TensorCopier mover(source, options.clamp, done);
   for (const Item& item : items) {
-    mover.copy(item.kind, item.param->name, item.param->shape, item.dtype, 0,
+    mover.copy(item.kind, item.param->name, item.shape, item.dtype, 0,
                [&writer, &item](std::uint64_t offset, std::span<const std::byte> bytes) {
                  writer.write(item.dataset, offset, bytes);
                });
@@ -110,7 +112,7 @@ std::uint64_t export_bytes(const ExportSource& source, const ExportOptions& opti
   const model::ParameterTable table(source.manifest().model);
   std::uint64_t bytes = 0;
   for (const Item& item : items_of(source, table, options))
-    bytes += storage_bytes(item.dtype, item.param->shape.numel());
+    bytes += storage_bytes(item.dtype, item.shape.numel());
   return bytes;
 }
 

@@ -91,11 +91,14 @@ class Exporter {
     return static_cast<std::int64_t>(shards.size());
   }
 
-  /// Appends the tensors of a kind, under names that begin with `prefix`.
+  /// Appends the tensors of a kind, under names that begin with `prefix`. State of another shape than its
+  /// parameter's cannot be stacked or transposed as weights are: it keeps the names of dt's parameters.
   void collect(const std::string& kind, const std::string& prefix, std::optional<DType> dtype,
                std::vector<Item>& items) const {
     const model::ModelSpec& spec = source_.manifest().model;
     const model::ParameterTable table(spec);
+    if (source_.kind_of(kind).shape != kernels::StateShape::parameter)
+      return collect_lines(kind, prefix, items);
     for (model::HfTensor& t : model::hf_tensors(spec)) {
       if (!source_.has_state(table, kind, table.find(t.params.front()))) continue;
       const DType stored = dtype.value_or(source_.stored_dtype(kind, t.params.front()));
@@ -108,6 +111,17 @@ class Exporter {
   const ClampCount& clamped() const { return mover_.clamped(); }
 
  private:
+  void collect_lines(const std::string& kind, const std::string& prefix, std::vector<Item>& items) const {
+    for (int index = 0; index < static_cast<int>(table_.params().size()); ++index) {
+      if (!source_.has_state(table_, kind, index)) continue;
+      const model::ParamSpec& param = table_.params()[static_cast<std::size_t>(index)];
+      const Shape shape = model::state_shape(param.shape, source_.kind_of(kind).shape);
+      const DType stored = source_.stored_dtype(kind, param.name);
+      SafeTensor entry{prefix + param.name, stored, safetensors_dtype(stored), shape};
+      items.push_back({{param.name, {}, shape, {param.name}}, kind, std::move(entry)});
+    }
+  }
+
   void write_file(const fs::path& path, const std::vector<Item>& items, const Metadata& metadata) {
     std::vector<SafeTensor> entries;
     for (const Item& item : items) entries.push_back(item.stored);
@@ -127,7 +141,9 @@ class Exporter {
     };
     std::int64_t row = 0;
     for (const std::string& part : item.layout.params) {
-      const Shape& shape = table_.params()[static_cast<std::size_t>(table_.find(part))].shape;
+      const Shape shape =
+          model::state_shape(table_.params()[static_cast<std::size_t>(table_.find(part))].shape,
+                             source_.kind_of(item.kind).shape);
       if (item.layout.transposed) {
         mover_.copy_transposed(item.kind, part, shape, dtype, row, item.layout.shape[1], put);
       } else {

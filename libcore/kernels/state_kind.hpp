@@ -1,5 +1,5 @@
 #pragma once
-// A kind of state that an optimizer keeps, and the parameters that have it.
+// A kind of state that an optimizer keeps, the parameters that have it, and its shape.
 
 #include <cstdint>
 #include <optional>
@@ -13,13 +13,26 @@
 
 namespace dt::kernels {
 
-/// Parameters that an optimizer treats alike. Matrices of blocks have two dims above 1; an expert's
-/// weight has the experts' dim beside them (model/parameter_scope.hpp).
-enum class ParameterScope : std::uint8_t { all, block_matrices, others };
+/// Parameters that an optimizer treats alike. Matrices have two dims above 1; an expert's weight has the
+/// experts' dim beside them. Block matrices are those of blocks, `others` all but these, and `vectors` all
+/// but matrices (model/parameter_scope.hpp).
+enum class ParameterScope : std::uint8_t { all, block_matrices, others, matrices, vectors };
 constexpr auto enum_names(ParameterScope) {
   using enum ParameterScope;
-  return std::to_array<EnumName<ParameterScope>>(
-      {{"all", all}, {"block-matrices", block_matrices}, {"others", others}});
+  return std::to_array<EnumName<ParameterScope>>({{"all", all},
+                                                  {"block-matrices", block_matrices},
+                                                  {"others", others},
+                                                  {"matrices", matrices},
+                                                  {"vectors", vectors}});
+}
+
+/// The shape of a kind of state: the parameter's, or a number for each row or each column of a matrix (of
+/// each expert's). State of another shape than the parameter's is whole on all ranks of a stage.
+enum class StateShape : std::uint8_t { parameter, rows, columns };
+constexpr auto enum_names(StateShape) {
+  using enum StateShape;
+  return std::to_array<EnumName<StateShape>>(
+      {{"parameter", parameter}, {"rows", rows}, {"columns", columns}});
 }
 
 /// The kind of state that is the exponential moving average of the weights. It may lie beside any
@@ -29,6 +42,7 @@ inline constexpr const char* average_kind = "ema";
 struct StateKind {
   std::string name;  // as in checkpoints
   ParameterScope scope;
+  StateShape shape = StateShape::parameter;
   std::optional<DType> dtype;  // none: that of the masters
 
   // Converts from names, as most kinds are of all parameters.
@@ -36,6 +50,7 @@ struct StateKind {
       : name(std::move(kind)), scope(of), dtype(in) {}
   StateKind(const char* kind, ParameterScope of = ParameterScope::all, std::optional<DType> in = {})
       : name(kind), scope(of), dtype(in) {}
+  StateKind(const char* kind, ParameterScope of, StateShape form) : name(kind), scope(of), shape(form) {}
   DType dtype_beside(DType masters) const { return dtype.value_or(masters); }
   bool operator==(const StateKind&) const = default;
 };

@@ -73,14 +73,14 @@ std::string tensor_difference(const Plan& plan, const checkpoint::PieceIndex& pi
     for (const optim::StateKind& kind : kinds) {
       if (!model::is_in_scope(table, index, kind.scope)) continue;
       const std::string name = fmt::format("{} of {}", kind.name, param.name);
+      const Shape shape = model::state_shape(param.shape, kind.shape);
       const auto found = stored.find(name);
-      if (found != stored.end() && found->second == param.shape) {
+      if (found != stored.end() && found->second == shape) {
         known.insert(name);
         continue;
       }
       return fmt::format("{} is {} in the checkpoint and {} in the model", name,
-                         found == stored.end() ? "missing" : found->second.to_string(),
-                         param.shape.to_string());
+                         found == stored.end() ? "missing" : found->second.to_string(), shape.to_string());
     }
   }
   for (const auto& [name, shape] : stored) {

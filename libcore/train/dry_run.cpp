@@ -84,7 +84,7 @@ std::uint64_t checkpoint_bytes(const model::ParameterTable& table, const plan::P
   const DType masters = plan.precision.master();
   std::uint64_t bytes = storage_bytes(masters, table.num_parameters());
   for (const optim::StateKind& kind : plan.state_kinds())
-    bytes += storage_bytes(kind.dtype_beside(masters), model::count_elements(table, kind.scope));
+    bytes += storage_bytes(kind.dtype_beside(masters), model::count_state_elements(table, kind));
   return bytes;
 }
 

@@ -118,6 +118,23 @@ TEST_CASE("a manifest read back is the manifest written") {
   CHECK(back.pieces[1].dtype == DType::f64);
 }
 
+TEST_CASE("kinds of state come back with their parameters and shapes") {
+  using kernels::ParameterScope, kernels::StateShape;
+  Manifest m = filled();
+  m.state.optimizer = {"adafactor",
+                       {"all",
+                        {"rows", ParameterScope::matrices, StateShape::rows},
+                        {"columns", ParameterScope::matrices, StateShape::columns},
+                        {"some", ParameterScope::vectors}},
+                       {}};
+  const StoredOptimizer back = parse_manifest(to_json(m), "manifest.json").state.optimizer;
+  CHECK(back.state_kinds == m.state.optimizer.state_kinds);
+  CHECK(back.find_kind("columns").shape == StateShape::columns);
+  CHECK(back.find_kind("some").scope == ParameterScope::vectors);
+  CHECK(back.find_kind("weights") == kernels::StateKind("weights"));
+  CHECK(to_json(filled()).find("state_shapes") == std::string::npos);
+}
+
 TEST_CASE("the layout that wrote a checkpoint comes back, whichever units its stages hold") {
   Manifest m = filled();
   m.model.layers = 4;

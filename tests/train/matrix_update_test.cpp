@@ -11,6 +11,7 @@
 #include "kernels/elementwise.hpp"
 #include "kernels/newton_schulz.hpp"
 #include "model/initialise.hpp"
+#include "model/parameter_scope.hpp"
 #include "optim/muon.hpp"
 #include "parallel/grouped_spec.hpp"
 #include "parallel/schedule/pipeline.hpp"

@@ -180,9 +180,14 @@ int LocalTable::tied_group() const {
 
 namespace {
 
+bool holds_first_element(const Piece& piece) {
+  return piece.numel() > 0 && piece.begin == 0 &&
+         std::ranges::all_of(piece.start, [](auto s) { return s == 0; });
+}
+
 /// Appends the pieces that the rank owns of the parameters of one reduction, whose replicas are the same
 /// ranks.
-void append_owned(const LocalTable& local, std::span<const std::size_t> kind_bytes, const HasState& has_state,
+void append_owned(const LocalTable& local, std::span<const std::size_t> kind_bytes, const HeldState& held,
                   model::ReductionAxis reduction, std::vector<OwnedPiece>& owned) {
   std::vector<OwnedPiece> alike;  // pieces that the rank and its replicas own
   std::vector<SizedPiece> sized;
@@ -190,9 +195,11 @@ void append_owned(const LocalTable& local, std::span<const std::size_t> kind_byt
     const LocalParam& p = local.params()[param];
     if (local.group(p.group).reduction != reduction) continue;
     for (std::size_t kind = 0; kind < kind_bytes.size(); ++kind) {
-      if (!p.is_owned || p.owned_piece.numel() == 0 || (has_state && !has_state(p, kind))) continue;
-      alike.push_back({static_cast<int>(param), static_cast<int>(kind), p.owned_piece});
-      sized.push_back({p.owned_piece, kind_bytes[kind]});
+      const Piece piece = held ? held(p, kind) : p.owned_piece;
+      if (!p.is_owned || piece.numel() == 0) continue;
+      if (piece.global != p.owned_piece.global && !holds_first_element(p.owned_piece)) continue;
+      alike.push_back({static_cast<int>(param), static_cast<int>(kind), piece});
+      sized.push_back({piece, kind_bytes[kind]});
     }
   }
   const int replica = local.layout().replica_of(local.place(), reduction);
@@ -203,10 +210,10 @@ void append_owned(const LocalTable& local, std::span<const std::size_t> kind_byt
 }  // namespace
 
 std::vector<OwnedPiece> owned_pieces(const LocalTable& local, std::span<const std::size_t> kind_bytes,
-                                     const HasState& has_state) {
+                                     const HeldState& held) {
   std::vector<OwnedPiece> owned;
   for (const model::ReductionAxis reduction : model::reduction_axes)
-    append_owned(local, kind_bytes, has_state, reduction, owned);
+    append_owned(local, kind_bytes, held, reduction, owned);
   std::ranges::stable_sort(owned, {}, [](const OwnedPiece& own) { return std::pair(own.param, own.kind); });
   return owned;
 }

@@ -146,15 +146,16 @@ struct OwnedPiece {
 };
 
 /// Returns what a rank writes of the model's state into a checkpoint. State has kind_bytes.size()
-/// kinds of equal shapes (weights and each moment). The elements of the i-th kind have
+/// kinds (weights and each moment). The elements of the i-th kind have
 /// kind_bytes[i] bytes. Over all ranks of the mesh, each element of each kind has one owner. The
 /// owner is on the stage of its group's owner unit (for a tied table the first). Of the tp ranks
 /// that hold its shard, it is the first. Among the ranks of its group's reduction, it is the one
 /// whose ZeRO shard has the element. Replicas divide by bytes the state that they all hold. The pieces are
-/// sorted by parameter, then kind; none is empty. `has_state`, if present, says whether a parameter has state
-/// of a kind. All ranks must answer alike.
-using HasState = std::function<bool(const LocalParam& param, std::size_t kind)>;
+/// sorted by parameter, then kind; none is empty. `held`, if present, returns what a rank holds of a kind of
+/// a parameter's state, as state_piece() does; otherwise it is the owned piece. State of another shape than
+/// the parameter's, which all ranks hold, belongs to the owner of the parameter's first element.
+using HeldState = std::function<Piece(const LocalParam& param, std::size_t kind)>;
 std::vector<OwnedPiece> owned_pieces(const LocalTable& local, std::span<const std::size_t> kind_bytes,
-                                     const HasState& has_state = {});
+                                     const HeldState& held = {});
 
 }  // namespace dt::parallel

@@ -127,7 +127,7 @@ ModelStorage::ModelStorage(Device device, const LocalTable& local, Precision pre
     DT_CHECK(group.sharding.size == num_shards, "{} ranks for state divided by {}", num_shards,
              group.sharding.size);
   }
-  for (const StateKind& kind : state_kinds_) layouts_.emplace_back(local, kind.scope);
+  for (const StateKind& kind : state_kinds_) layouts_.emplace_back(local, kind);
   if (!plan) return;
   gradients_ = make_gradient_store(device, local, precision, *plan, ranks);
   for (int group = 0; group < num_groups(); ++group) {
@@ -165,7 +165,7 @@ Tensor ModelStorage::param_state(const LocalParam& param, std::size_t kind) cons
   DT_CHECK(layout.covers(param), "{} has no {}", local_.spec(param).name, state_kinds_[kind].name);
   const Buffer& buffer = states_[to_index(param.group)].states[kind];
   return state(buffer, state_dtype(kind), layout.numel(param.group))
-      .flat(layout.offset(param), param.owned_piece.numel());
+      .flat(layout.offset(param), state_piece(local_, param, state_kinds_[kind]).numel());
 }
 
 void ModelStorage::set_weights(const Context& context, const LocalParam& param, const FillPiece& fill) {
@@ -247,7 +247,7 @@ StorageBytes ModelStorage::estimate(const LocalTable& local, Precision precision
                                     std::span<const StateKind> state_kinds) {
   StorageBytes total;
   std::vector<StateLayout> layouts;
-  for (const StateKind& kind : state_kinds) layouts.emplace_back(local, kind.scope);
+  for (const StateKind& kind : state_kinds) layouts.emplace_back(local, kind);
   UnitBytesInTurn unit_weights(local.table().units().size());
   for (int index = 0; index < static_cast<int>(local.groups().size()); ++index) {
     const LocalGroup& group = local.group(index);

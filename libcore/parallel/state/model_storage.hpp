@@ -25,8 +25,6 @@
 
 namespace dt::parallel {
 
-using kernels::StateKind;
-
 /// The weights of one rank, with which units compute. If they are divided, each rank holds a shard of every
 /// group, and a unit's weights are whole from its gather to its release. Groups are local ones, units have
 /// their global numbers.
@@ -126,7 +124,7 @@ class ModelStorage {
   Tensor group_masters(int group) const;
   Tensor group_gradient(int group) const { return gradients_->shard(group); }
   std::vector<Tensor> group_states(int group) const;
-  /// Returns a parameter's state of a kind: flat, the elements of its owned piece. The kind covers it.
+  /// Returns a parameter's state of a kind: flat, the elements of state_piece(). The kind covers it.
   Tensor param_state(const LocalParam& param, std::size_t kind) const;
 
   /// Returns what a storage of this kind holds, without allocating it.

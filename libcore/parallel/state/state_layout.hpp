@@ -4,24 +4,29 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/parameter_scope.hpp"
+#include "kernels/state_kind.hpp"
 #include "parallel/state/local_table.hpp"
 
 namespace dt::parallel {
 
+using kernels::StateKind;
+
+/// Returns what a rank holds of a kind of a parameter's state: its owned piece, or the whole if the state has
+/// another shape. It has no elements if the parameter has no such state.
+Piece state_piece(const LocalTable& local, const LocalParam& param, const StateKind& kind);
+
 /// The flat buffers of a kind of state, one for each group. State of all parameters lies as the weights do in
-/// the owned range of the group's buffer. State of some lies packed: owned pieces one behind the other, each
-/// aligned as in a flat buffer.
-/// Units: elements.
+/// the owned range of the group's buffer. State of some, and state of another shape, lies packed: what the
+/// rank holds of each parameter's, one behind the other, each aligned as in a flat buffer. Units: elements.
 class StateLayout {
  public:
-  StateLayout(const LocalTable& local, model::ParameterScope scope);
+  StateLayout(const LocalTable& local, const StateKind& kind);
 
   /// Returns the size of the group's buffer; 0 if another stage holds the group's state.
   std::int64_t numel(int group) const { return numels_[to_index(group)]; }
   /// Returns whether the parameter has this kind of state.
   bool covers(const LocalParam& param) const { return offsets_[to_index(param.param)] >= 0; }
-  /// Returns the offset of the parameter's owned piece.
+  /// Returns the offset of what the rank holds of the parameter's state.
   std::int64_t offset(const LocalParam& param) const { return offsets_[to_index(param.param)]; }
 
  private:

@@ -307,7 +307,7 @@ std::vector<Operation> of_step(const Plan& plan, const KernelFeatures& traits) {
     all += static_cast<double>(group.numel);
   }
   for (const optim::StateKind& kind : kinds) {
-    const parallel::StateLayout layout(local, kind.scope);
+    const parallel::StateLayout layout(local, kind);
     const auto element_bytes = static_cast<double>(dtype_bytes(kind.dtype_beside(DType::f32)));
     for (int group = 0; group < groups; ++group)
       state_bytes += static_cast<double>(layout.numel(group)) * element_bytes;

@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "model/parameter_scope.hpp"
 #include "plan/precision.hpp"
 #include "tensor/host_tensor.hpp"
 #include "train/start/conditions.hpp"
@@ -59,7 +58,13 @@ std::string kind_name(const ModelStorage& storage, const OwnedPiece& own) {
                        : storage.state_kinds()[static_cast<std::size_t>(own.kind) - 1].name;
 }
 
-/// Returns a parameter's state of a kind: the elements of its owned piece.
+/// Returns what a rank holds of a kind of a parameter's state.
+Piece held_piece(const ModelStorage& storage, const LocalTable& local, const LocalParam& param,
+                 std::size_t kind) {
+  return kind == 0 ? param.owned_piece : parallel::state_piece(local, param, storage.state_kinds()[kind - 1]);
+}
+
+/// Returns a parameter's state of a kind: the elements of held_piece().
 Tensor kind_of_param(const ModelStorage& storage, std::size_t kind, const LocalParam& param) {
   if (kind > 0) return storage.param_state(param, kind - 1);
   return storage.group_masters(param.group).flat(param.owned_offset, param.owned_piece.numel());
@@ -75,7 +80,7 @@ std::vector<OwnedPiece> owned_state(const ModelStorage& storage, const LocalTabl
   for (std::size_t kind = 0; kind <= storage.state_kinds().size(); ++kind)
     kind_bytes.push_back(dtype_bytes(kind_dtype(storage, kind)));
   return parallel::owned_pieces(local, kind_bytes, [&](const LocalParam& param, std::size_t kind) {
-    return kind == 0 || model::is_in_scope(local.table(), param.param, storage.state_kinds()[kind - 1].scope);
+    return held_piece(storage, local, param, kind);
   });
 }
 
@@ -86,8 +91,9 @@ std::vector<checkpoint::SourcePiece> state_pieces(const ModelStorage& storage) {
   std::vector<checkpoint::SourcePiece> pieces;
   for (const OwnedPiece& own : owned_state(storage, local)) {
     const LocalParam& param = local.param(own.param);
-    const Tensor state = kind_of_param(storage, static_cast<std::size_t>(own.kind), param);
-    const std::int64_t begin = own.piece.begin - param.owned_piece.begin;
+    const auto kind = static_cast<std::size_t>(own.kind);
+    const Tensor state = kind_of_param(storage, kind, param);
+    const std::int64_t begin = own.piece.begin - held_piece(storage, local, param, kind).begin;
     pieces.push_back(
         {local.spec(param).name, kind_name(storage, own), own.piece, state.flat(begin, own.piece.numel())});
   }
@@ -118,12 +124,13 @@ void load_state(const Context& context, const checkpoint::Reader& reader, ModelS
       };
     };
     storage.set_weights(context, param, read(checkpoint::kind_weights));
-    if (param.owned_piece.numel() == 0 || !local.group(param.group).has_state) continue;
+    if (!local.group(param.group).has_state) continue;
     for (std::size_t kind = 0; kind < storage.state_kinds().size(); ++kind) {
       const std::string& name = storage.state_kinds()[kind].name;
-      if (!storage.state_layout(kind).covers(param)) continue;
+      const Piece held = held_piece(storage, local, param, 1 + kind);
+      if (held.numel() == 0) continue;
       if (name == kernels::average_kind && !reader.has(name, local.spec(param).name)) continue;
-      fill_from_host(context, param.owned_piece, storage.param_state(param, kind), read(name));
+      fill_from_host(context, held, storage.param_state(param, kind), read(name));
     }
   }
   const bool has_average = !local.params().empty() && reader.has(kernels::average_kind, local.name(0));

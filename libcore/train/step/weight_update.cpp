@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/parameter_class.hpp"
+#include "model/parameter_scope.hpp"
 #include "optim/muon.hpp"
 #include "train/step/weight_average.hpp"
 
