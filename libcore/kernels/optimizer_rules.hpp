@@ -160,6 +160,7 @@ void with_rule(const OptimizerStep& step, const Set& set, const Body& body) {
     case OptimizerKind::lion:
       return body(Lion<X>(step, set));
     case OptimizerKind::muon:
+    case OptimizerKind::adafactor:
       return;  // refused before
   }
 }

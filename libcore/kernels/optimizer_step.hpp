@@ -11,12 +11,13 @@
 
 namespace dt::kernels {
 
-/// Muon updates whole matrices: optimizer_step() has no rule for it (optim/muon.hpp).
-enum class OptimizerKind { adamw, sgd, lion, muon };
+/// optimizer_step() has no rule for optimizers whose updates depend on more than one element: Muon
+/// (optim/muon.hpp) and Adafactor (optim/adafactor.hpp).
+enum class OptimizerKind { adamw, sgd, lion, muon, adafactor };
 constexpr auto enum_names(OptimizerKind) {
   using enum OptimizerKind;
   return std::to_array<EnumName<OptimizerKind>>(
-      {{"adamw", adamw}, {"sgd", sgd}, {"lion", lion}, {"muon", muon}});
+      {{"adamw", adamw}, {"sgd", sgd}, {"lion", lion}, {"muon", muon}, {"adafactor", adafactor}});
 }
 
 /// The type in which AdamW's moments are stored: that of the weights that it updates, or bf16.
@@ -35,7 +36,11 @@ struct OptimizerSettings {
   double eps = 1e-8;
   double momentum = 0;
   bool nesterov = false;
-  double adam_lr = 0;  // muon: peak learning rate of parameters that AdamW updates; 0: as all
+  double adam_lr = 0;            // muon: peak learning rate of parameters that AdamW updates; 0: as all
+  double beta2_decay = 0.8;      // adafactor: β₂ of step t is 1 − t^(−beta2_decay)
+  double clip_threshold = 1;     // adafactor: largest root mean square of a direction; 0: none
+  bool scale_parameter = false;  // adafactor: the rate has the factor max(10⁻³, RMS(w))
+  bool relative_step = false;    // adafactor: the rate is at most 1/√t
   MomentType moments = MomentType::master;
 };
 

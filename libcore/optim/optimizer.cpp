@@ -29,6 +29,14 @@ const std::vector<HyperParameter> all_hyper_parameters = {
      Flag{&OptimizerRequest::nesterov, &OptimizerSettings::nesterov}},
     {"adam-lr", "peak learning rate of what AdamW updates beside Muon; 0: that of all",
      Number{&OptimizerRequest::adam_lr, &OptimizerSettings::adam_lr}},
+    {"beta2-decay", "exponent X of the decay 1 - t^-X of second moments at step t",
+     Number{&OptimizerRequest::beta2_decay, &OptimizerSettings::beta2_decay}},
+    {"clip-threshold", "limit of the root mean square of a parameter's update; 0: none",
+     Number{&OptimizerRequest::clip_threshold, &OptimizerSettings::clip_threshold}},
+    {"scale-parameter", "multiply the learning rate by max(0.001, root mean square of the parameter)",
+     Flag{&OptimizerRequest::scale_parameter, &OptimizerSettings::scale_parameter}},
+    {"relative-step", "limit the learning rate of step t to 1/sqrt(t)",
+     Flag{&OptimizerRequest::relative_step, &OptimizerSettings::relative_step}},
 };
 
 using Kinds = std::vector<StateKind>;
@@ -65,6 +73,19 @@ const std::vector<std::pair<OptimizerKind, Optimizer>> optimizers = {
             Kinds kinds = adam_moments(s, kernels::ParameterScope::others);
             kinds.emplace_back("muon_m", kernels::ParameterScope::block_matrices);
             return kinds;
+          }}},
+    {OptimizerKind::adafactor,
+     {.title = "Adafactor",
+      .defaults = {.weight_decay = 0},
+      .hyper_parameters = {"weight-decay", "beta2-decay", "clip-threshold", "scale-parameter",
+                           "relative-step"},
+      .state_kinds =
+          [](const OptimizerSettings&) {
+            using enum kernels::ParameterScope;
+            using enum kernels::StateShape;
+            return Kinds{{"adafactor_r", matrices, rows},
+                         {"adafactor_c", matrices, columns},
+                         {"adafactor_v", vectors}};
           }}},
 };
 

@@ -31,6 +31,10 @@ struct OptimizerRequest {
   std::optional<bool> nesterov = {};
   std::optional<double> adam_lr = {};
   MomentType moments = MomentType::master;
+  std::optional<double> beta2_decay = {};
+  std::optional<double> clip_threshold = {};
+  std::optional<bool> scale_parameter = {};
+  std::optional<bool> relative_step = {};
 };
 
 /// The members that hold a hyper-parameter of type T.
@@ -55,7 +59,7 @@ using HyperParameterValue = std::variant<double, bool>;
 std::span<const HyperParameter> hyper_parameters();
 
 /// An optimizer: a row of the table. kernels::optimizer_step() makes its update, of Muon's matrices
-/// optim/muon.hpp.
+/// optim/muon.hpp, of Adafactor optim/adafactor.hpp.
 struct Optimizer {
   const char* title;  // as in its paper
   OptimizerSettings defaults;

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "comm/device_collectives/device_transport.hpp"
+#include "optim/adafactor.hpp"
 #include "optim/muon.hpp"
 #include "parallel/schedule/validator.hpp"
 
@@ -83,7 +84,8 @@ std::unique_ptr<parallel::Groups> make_groups(const Plan& plan, comm::Communicat
     world.set_device_transport(open_streams(plan, world), plan.reduce_order);
   auto groups = std::make_unique<parallel::Groups>(
       plan.layout, world, parallel::channels_of(pipeline_of(plan)), plan.spec.key_value_heads);
-  if (optim::updates_matrices(plan.optimizer)) groups->make_stage(plan.layout);
+  if (optim::updates_matrices(plan.optimizer) || optim::factors_moments(plan.optimizer))
+    groups->make_stage(plan.layout);
   return groups;
 }
 

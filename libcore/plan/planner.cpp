@@ -10,6 +10,7 @@
 #include "data/read/loader.hpp"
 #include "data/read/sampler.hpp"
 #include "model/units/unit.hpp"
+#include "optim/adafactor.hpp"
 #include "plan/choose_layout.hpp"
 #include "plan/memory/memory_fit.hpp"
 #include "plan/precision.hpp"
@@ -220,6 +221,9 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Mixt
   if (plan.optimizer.moments == optim::MomentType::bf16 && plan.precision.master() != DType::f32)
     throw Error(ErrorKind::usage, "--moments bf16 cannot be combined with --precision fp64",
                 "use --moments master, or another --precision");
+  if (optim::factors_moments(plan.optimizer) && plan.device != Device::host())
+    throw usage_error("--optimizer {} has no kernels for GPUs: it cannot be combined with --device cuda",
+                      name_of(plan.optimizer.kind));
   plan.parameter_settings = parse_parameter_settings(s.parameter_classes, model::ParameterTable(plan.spec));
   plan.parameter_settings.mup = Mup(s.mup, plan.spec, plan.optimizer.kind);
   check_adam_eps(plan.optimizer.eps, plan.precision.master());

@@ -311,7 +311,8 @@ void register_all() {
     DT_ADD(add_bias_residual), DT_ADD(bias_backward);
     DT_ADD(add), DT_ADD(scale_add), DT_ADD(convert), DT_ADD(sum_squares_by_block);
     for (const auto& [name, kind] : enum_names(kernels::OptimizerKind{})) {
-      if (kind == kernels::OptimizerKind::muon) continue;  // newton_schulz and steps of sgd
+      // No rule by elements: Muon's are newton_schulz and steps of sgd, Adafactor's kernels take sums.
+      if (kind == kernels::OptimizerKind::muon || kind == kernels::OptimizerKind::adafactor) continue;
       const std::string row = fmt::format("{}/{}", name, dtype_name(dtype));
       one_thread_and_all(
           benchmark::RegisterBenchmark(row.c_str(), optimizer_step, dtype, kernels::OptimizerSettings{kind}));

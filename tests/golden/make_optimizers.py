@@ -79,6 +79,52 @@ def muon(weights, gradients, weight_decay, momentum, rows, columns):
         yield weights.flatten()
 
 
+def adafactor(
+    weights, gradients, weight_decay, beta2_decay, clip_threshold, scale_parameter, relative_step, rows, columns
+):
+    """Shazeer & Stern 2018, algorithms 4 (one row: 5), of the first rows · columns elements as a matrix."""
+    rows, columns = int(rows), int(columns)
+    matrix = lambda flat: flat.detach()[: rows * columns].reshape(rows, columns).clone()
+    rms = lambda x: x.square().mean().sqrt()
+    weights, v = matrix(weights), torch.zeros(rows, columns, dtype=torch.float64)
+    r, c = torch.zeros(rows, 1, dtype=torch.float64), torch.zeros(1, columns, dtype=torch.float64)
+    for step, (lr, gradient) in enumerate(zip(LEARNING_RATES, gradients), start=1):
+        g = matrix(gradient)
+        beta, squares = 1 - step**-beta2_decay, g.square() + 1e-30
+        r = beta * r + (1 - beta) * squares.mean(dim=1, keepdim=True)
+        c = beta * c + (1 - beta) * squares.mean(dim=0, keepdim=True)
+        v = beta * v + (1 - beta) * squares
+        u = g / (v if rows == 1 else r @ c / r.mean()).sqrt()
+        if clip_threshold > 0:
+            u = u / max(1, rms(u) / clip_threshold)
+        rate = min(lr, step**-0.5) if relative_step else lr
+        if scale_parameter:
+            rate = rate * max(1e-3, rms(weights))
+        weights = weights - lr * weight_decay * weights - rate * u
+        yield weights.flatten()
+
+
+def torch_adafactor(
+    weights, gradients, weight_decay, beta2_decay, clip_threshold, scale_parameter, relative_step, rows, columns
+):
+    """PyTorch has no choice of scale_parameter and relative_step: both are on."""
+    rows, columns = int(rows), int(columns)
+    matrix = lambda flat: flat.detach()[: rows * columns].reshape((columns,) if rows == 1 else (rows, columns)).clone()
+    weights = torch.nn.Parameter(matrix(weights))
+    optimizer = torch.optim.Adafactor(
+        [weights], lr=1, beta2_decay=-beta2_decay, d=clip_threshold, weight_decay=weight_decay
+    )
+    for lr, gradient in zip(LEARNING_RATES, gradients):
+        optimizer.param_groups[0]["lr"] = lr
+        weights.grad = matrix(gradient)
+        optimizer.step()
+        yield weights.detach().clone().flatten()
+
+
+AS_TORCH = {"weight_decay": 0.1, "beta2_decay": 0.8, "clip_threshold": 1, "scale_parameter": 1, "relative_step": 1}
+AS_SCHEDULED = {**AS_TORCH, "weight_decay": 0.2, "beta2_decay": 0.6, "clip_threshold": 0.5, "scale_parameter": 0}
+AS_SCHEDULED["relative_step"] = 0
+
 # name: (function, hyper-parameters)
 CASES = {
     "adamw": (adamw, {"weight_decay": 0.1, "beta1": 0.9, "beta2": 0.95, "adam_eps": 1e-8}),
@@ -91,6 +137,11 @@ CASES = {
     "lion_decay": (lion, {"weight_decay": 0.3, "beta1": 0.95, "beta2": 0.98}),
     "muon_wide": (muon, {"weight_decay": 0.1, "momentum": 0.95, "rows": 4, "columns": 9}),
     "muon_tall": (muon, {"weight_decay": 0.0, "momentum": 0.8, "rows": 9, "columns": 4}),
+    "adafactor_torch_wide": (torch_adafactor, {**AS_TORCH, "rows": 4, "columns": 9}),
+    "adafactor_torch_vector": (torch_adafactor, {**AS_TORCH, "rows": 1, "columns": 37}),
+    "adafactor_tall": (adafactor, {**AS_SCHEDULED, "rows": 9, "columns": 4}),
+    "adafactor_vector": (adafactor, {**AS_SCHEDULED, "rows": 1, "columns": 37}),
+    "adafactor_unclipped": (adafactor, {**AS_SCHEDULED, "clip_threshold": 0.0, "rows": 9, "columns": 4}),
 }
 
 

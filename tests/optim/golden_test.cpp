@@ -7,7 +7,9 @@
 #include <set>
 
 #include "base/hdf5/hdf5_file.hpp"
+#include "kernels/factored_moments.hpp"
 #include "kernels/newton_schulz.hpp"
+#include "optim/adafactor.hpp"
 #include "optim/muon.hpp"
 #include "tensor/host_tensor.hpp"
 
@@ -57,6 +59,48 @@ void update_matrix(const Context& context, const kernels::OptimizerStep& step, c
   optim::apply_direction(context, step, shape[0], shape[1], host_tensor(x), host_tensor(weights));
 }
 
+/// Makes one step of a matrix, or of a vector if it has one row, whose moments are `states`: of rows, of
+/// columns, of elements.
+template <class T>
+void update_factored(const Context& context, const kernels::OptimizerStep& step, const Shape& shape,
+                     std::vector<T>& weights, std::vector<T>& gradient, std::vector<std::vector<T>>& states) {
+  const auto R = static_cast<std::size_t>(shape[0]), C = static_cast<std::size_t>(shape[1]);
+  const double beta = optim::second_moment_decay(step);
+  kernels::Direction direction{.gradient = {Piece::whole(shape), 1, host_tensor(gradient)}};
+  std::vector<double> rows(R), columns(C);
+  if (R == 1) {
+    direction.moments = host_tensor(states[2]);
+    kernels::update_second_moments(context, direction.gradient.values, direction.moments, 1, beta,
+                                   optim::moment_eps);
+  } else {
+    std::vector<std::int64_t> row_sums(R), column_sums(C);
+    kernels::find_line_maxima(context, direction.gradient, rows, columns);
+    for (double& row : rows) row = kernels::line_scale(row, shape[1]);
+    for (double& column : columns) column = kernels::line_scale(column, shape[0]);
+    kernels::add_line_squares(context, direction.gradient, rows, columns, row_sums, column_sums);
+    for (std::size_t i = 0; i < R; ++i)
+      rows[i] = static_cast<double>(row_sums[i]) / (rows[i] * rows[i]) / static_cast<double>(C);
+    for (std::size_t i = 0; i < C; ++i)
+      columns[i] = static_cast<double>(column_sums[i]) / (columns[i] * columns[i]) / static_cast<double>(R);
+    states[0].resize(R);
+    states[1].resize(C);
+    optim::update_line_moments(rows, beta, host_tensor(states[0]));
+    optim::update_line_moments(columns, beta, host_tensor(states[1]));
+    optim::set_line_factors(host_tensor(states[0]), host_tensor(states[1]), rows, columns);
+    direction.row_factors_MR = rows;
+    direction.column_factors_MC = columns;
+  }
+  const auto rms = [&](const kernels::Direction& of) {
+    std::vector<ExactSum> sum(1);
+    kernels::add_direction_squares(context, of, sum);
+    return std::sqrt(sum.front().value() / static_cast<double>(weights.size()));
+  };
+  const double weight_rms = rms({.gradient = {Piece::whole(shape), 1, host_tensor(weights)}});
+  const std::vector<double> rates{optim::update_rate(step, weight_rms, rms(direction))};
+  kernels::apply_direction(context, direction, rates, step.lr * step.settings.weight_decay,
+                           host_tensor(weights));
+}
+
 /// Makes a case's steps with elements of type T. Returns the largest difference of any weight after
 /// any step.
 template <class T>
@@ -67,7 +111,8 @@ double largest_error(const Hdf5Reader& file, const std::string& name) {
              expected = file.read_all<double>("/" + name + "/weights");
   kernels::OptimizerStep step{
       .settings = optim::resolve(request_of(file, name)), .lr = 0, .step = 0, .grad_scale = 1};
-  const bool is_matrix = optim::updates_matrices(step.settings);
+  const bool is_factored = optim::factors_moments(step.settings),
+             is_matrix = optim::updates_matrices(step.settings) || is_factored;
   const auto extent = [&](const char* dim) {
     return static_cast<std::int64_t>(file.read_all<double>("/" + name + dim).front());
   };
@@ -85,7 +130,9 @@ double largest_error(const Hdf5Reader& file, const std::string& name) {
     ++step.step;
     const auto begin = gradients.begin() + static_cast<std::ptrdiff_t>(s * start.size());
     std::vector<T> gradient(begin, begin + shape.numel());
-    if (is_matrix)
+    if (is_factored)
+      update_factored(context, step, shape, weights, gradient, states);
+    else if (is_matrix)
       update_matrix(context, step, shape, weights, gradient, states.back());
     else
       optim::update(context, step, all, host_tensor(weights), host_tensor(gradient), state_tensors);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "optim/adafactor.hpp"
 #include "optim/gradient_scale.hpp"
 #include "optim/muon.hpp"
 #include "tensor/host_tensor.hpp"
@@ -95,12 +96,12 @@ TEST_CASE("every optimizer has a row, with as many kinds of state as its update 
     const optim::OptimizerSettings settings = optim::resolve({.kind = kind});
     CHECK(settings.kind == kind);
     CHECK(optim::used_values(settings).size() == optim::optimizer(kind).hyper_parameters.size());
-    if (!optim::updates_matrices(settings))
+    if (!optim::updates_matrices(settings) && !optim::factors_moments(settings))
       CHECK(std::ssize(optim::state_kinds(settings)) == kernels::num_optimizer_states(settings));
     for (const optim::StateKind& state : optim::state_kinds(settings)) kinds.push_back(state.name);
   }
-  CHECK(kinds ==
-        std::vector<std::string>{"adam_m", "adam_v", "sgd_m", "lion_m", "adam_m", "adam_v", "muon_m"});
+  CHECK(kinds == std::vector<std::string>{"adam_m", "adam_v", "sgd_m", "lion_m", "adam_m", "adam_v", "muon_m",
+                                          "adafactor_r", "adafactor_c", "adafactor_v"});
 }
 
 TEST_CASE("states that lie apart from the weights are updated where they lie") {
@@ -145,6 +146,23 @@ TEST_CASE("AdamW's part of Muon takes its own learning rate, and the one of all 
   CHECK(optim::step_of_others(step, 0.2).settings.kind == optim::OptimizerKind::adamw);
   step.settings.adam_lr = 0;
   CHECK(optim::step_of_others(step, 0.2).lr == 0.1);
+}
+
+TEST_CASE("Adafactor's rate is the schedule's, and with its options the paper's") {
+  kernels::OptimizerStep step{.settings = optim::resolve({.kind = optim::OptimizerKind::adafactor}),
+                              .lr = 0.9,
+                              .step = 4,
+                              .grad_scale = 1};
+  CHECK(optim::update_rate(step, 0.5, 0.7) == 0.9);
+  CHECK(optim::update_rate(step, 0.5, 3) == Approx(0.3));
+  step.settings.relative_step = true;
+  CHECK(optim::update_rate(step, 0.5, 1) == 0.5);
+  step.settings.scale_parameter = true;
+  CHECK(optim::update_rate(step, 0.2, 1) == 0.1);
+  CHECK(optim::update_rate(step, 0, 1) == Approx(0.5e-3));
+  step.settings.clip_threshold = 0;
+  CHECK(optim::update_rate(step, 0.2, 9) == 0.1);
+  CHECK(optim::second_moment_decay(step) == Approx(1 - std::pow(4, -0.8)));
 }
 
 TEST_CASE("hyper-parameters that a request leaves out are the optimizer's own") {

@@ -86,6 +86,7 @@ auto with_rule(const OptimizerStep& step, const Body& body) {
     case OptimizerKind::lion:
       return body(Lion(step));
     case OptimizerKind::muon:
+    case OptimizerKind::adafactor:
       break;
   }
   DT_CHECK(false, "there is no update by elements of optimizer {}", static_cast<int>(step.settings.kind));

@@ -13,7 +13,7 @@ namespace dt::parallel {
 
 /// Bytes that a list makes ranks move, by purpose.
 struct CommBytes {
-  std::int64_t weights = 0;           // gathered; also what the update of whole matrices exchanges
+  std::int64_t weights = 0;           // gathered; also what an update that spans ranks exchanges
   std::int64_t weight_gradients = 0;  // reduced, also over replicas and tensor-parallel ranks
   std::int64_t activations = 0;       // sent to other stages, as the rest is
   std::int64_t activation_gradients = 0;
@@ -59,7 +59,7 @@ struct CommVolume {
   std::int64_t rows = 0;                // rows of a micro-batch
   std::int64_t hidden = 0;              // features of each row
   std::int64_t key_value_features = 0;  // features that go around context-parallel ranks
-  std::int64_t update_bytes = 0;        // sent by this rank so that whole matrices are updated
+  std::int64_t update_bytes = 0;        // exchanged by an update that spans ranks
   bool trains = true;
   BlockExchanges block{};
 

@@ -40,7 +40,7 @@ class Groups {
   /// Collective: all ranks of `world` call it.
   Groups(const model::Layout& layout, comm::Communicator& world, std::span<const Channel> channels = {},
          std::int64_t key_value_heads = std::numeric_limits<int>::max());
-  /// Makes stage(), for optimizers that update whole matrices.
+  /// Makes stage(), for optimizers whose updates span ranks.
   /// Collective: all ranks of `world` call it.
   void make_stage(const model::Layout& layout);
 

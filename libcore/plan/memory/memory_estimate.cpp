@@ -10,10 +10,12 @@
 #include "kernels/cuda/matmul/matmul.hpp"
 #include "model/layers/feed_forward.hpp"
 #include "model/units/unit.hpp"
+#include "optim/adafactor.hpp"
 #include "optim/muon.hpp"
 #include "parallel/schedule/action.hpp"
 #include "parallel/schedule/activation_peak.hpp"
 #include "parallel/schedule/pipeline.hpp"
+#include "parallel/state/factored_layout.hpp"
 #include "parallel/state/local_table.hpp"
 #include "parallel/state/matrix_plan.hpp"
 #include "parallel/state/mesh.hpp"
@@ -167,8 +169,9 @@ std::vector<parallel::UnitBytes> bytes_of(const Plan& plan, const Units& units) 
   return bytes;
 }
 
-/// Returns the scratch memory of the update of whole matrices.
+/// Returns the scratch memory of an update that takes any.
 std::size_t update_scratch_bytes(const Plan& plan, const parallel::LocalTable& local) {
+  if (optim::factors_moments(plan.optimizer)) return parallel::FactoredLayout(local).scratch_bytes();
   if (!optim::updates_matrices(plan.optimizer)) return 0;
   return parallel::MatrixPlan(local).scratch_bytes(plan.precision.master());
 }

@@ -8,8 +8,10 @@
 
 #include "base/text/text.hpp"
 #include "comm/sent_bytes.hpp"
+#include "optim/adafactor.hpp"
 #include "optim/muon.hpp"
 #include "parallel/schedule/stages.hpp"
+#include "parallel/state/factored_layout.hpp"
 #include "parallel/state/matrix_plan.hpp"
 #include "parallel/state/mesh.hpp"
 #include "plan/action_lists.hpp"
@@ -194,6 +196,9 @@ class PlanCommVolume {
                 /*update_bytes=*/0,
                 /*trains=*/true,
                 parallel::block_exchanges(plan.spec)} {
+    if (optim::factors_moments(plan.optimizer))
+      volume_.update_bytes =
+          parallel::FactoredLayout(local_).exchanged_bytes(optim::num_norms(plan.optimizer));
     if (!optim::updates_matrices(plan.optimizer)) return;
     const parallel::MatrixPlan matrices(local_);
     volume_.update_bytes =

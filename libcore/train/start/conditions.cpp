@@ -12,6 +12,7 @@
 #include "comm/exchange.hpp"
 #include "kernels/arithmetic.hpp"
 #include "kernels/attention.hpp"
+#include "optim/adafactor.hpp"
 #include "optim/muon.hpp"
 #include "plan/attention.hpp"
 #include "plan/precision.hpp"
@@ -76,6 +77,7 @@ std::string describe_conditions(const plan::Plan& plan, const std::vector<std::s
   for (const auto& [name, value] : optim::used_values(plan.optimizer))
     std::visit([&json = conditions[name]](auto number) { json = number; }, value);
   if (optim::updates_matrices(plan.optimizer)) conditions["matrices"] = optim::matrix_definition;
+  if (optim::factors_moments(plan.optimizer)) conditions["matrices"] = optim::factored_definition;
   if (const std::string sums = plan::attention_reduction_order(plan); !sums.empty())
     conditions["attention_sums"] = sums;
   if (!gpu_products.empty()) conditions["gpu_products"] = gpu_products;

@@ -4,6 +4,7 @@
 
 #include "model/parameter_class.hpp"
 #include "model/parameter_scope.hpp"
+#include "optim/adafactor.hpp"
 #include "optim/muon.hpp"
 #include "train/step/weight_average.hpp"
 
@@ -31,8 +32,8 @@ std::vector<std::vector<optim::ParameterRange>> parameter_ranges_of(const parall
       const std::int64_t shift =
           kinds.empty() ? 0 : storage.state_layout(kinds.front()).offset(param) - param.owned_offset;
       const plan::ParameterSettings::Update own = settings.update_of(local.table(), param.param);
-      optim::ParameterRange range{param.owned_offset, param.owned_piece.numel(), own.decays, own.lr_scale, shift,
-                                  own.decay_scale};
+      optim::ParameterRange range{
+          param.owned_offset, param.owned_piece.numel(), own.decays, own.lr_scale, shift, own.decay_scale};
       if (are_rounded) range.elements = kernels::element_indices(param.param, param.owned_piece);
       optim::append_range(list, range);
     }
@@ -59,6 +60,10 @@ WeightUpdate::WeightUpdate(const Context& context, parallel::ModelStorage& stora
       storage_(storage),
       of_matrices_(update_of_matrices(storage.local().table(), parameter_settings)),
       ema_(ema) {
+  if (optim::factors_moments(settings)) {
+    factored_ = std::make_unique<FactoredUpdate>(context, storage, parameter_settings);
+    return;
+  }
   const ParameterScope scope =
       optim::updates_matrices(settings) ? ParameterScope::others : ParameterScope::all;
   for (std::size_t kind = 0; kind < storage.state_kinds().size(); ++kind) {
@@ -70,16 +75,8 @@ WeightUpdate::WeightUpdate(const Context& context, parallel::ModelStorage& stora
 }
 
 void WeightUpdate::run(const kernels::OptimizerStep& step, double peak_lr) {
-  const kernels::OptimizerStep by_elements = matrices_ ? optim::step_of_others(step, peak_lr) : step;
-  for (int group = 0; group < storage_.num_groups(); ++group) {
-    if (!storage_.local().group(group).has_state) continue;
-    const std::vector<Tensor> all = storage_.group_states(group);
-    std::vector<Tensor> states;
-    for (const std::size_t kind : kinds_) states.push_back(all[kind]);
-    optim::update(context_, by_elements, ranges_[static_cast<std::size_t>(group)],
-                  storage_.group_masters(group), storage_.group_gradient(group), states,
-                  storage_.precision().has_masters() ? storage_.group_weights(group) : Tensor());
-  }
+  if (factored_) factored_->run(step);
+  if (!factored_) update_ranges(matrices_ ? optim::step_of_others(step, peak_lr) : step);
   if (matrices_) {
     kernels::OptimizerStep of_matrices = step;
     of_matrices.lr *= of_matrices_.lr_scale;
@@ -88,6 +85,18 @@ void WeightUpdate::run(const kernels::OptimizerStep& step, double peak_lr) {
   }
   if (ema_ > 0) update_average(context_, ema_, storage_);
   storage_.weights().mark_updated();
+}
+
+void WeightUpdate::update_ranges(const kernels::OptimizerStep& step) {
+  for (int group = 0; group < storage_.num_groups(); ++group) {
+    if (!storage_.local().group(group).has_state) continue;
+    const std::vector<Tensor> all = storage_.group_states(group);
+    std::vector<Tensor> states;
+    for (const std::size_t kind : kinds_) states.push_back(all[kind]);
+    optim::update(context_, step, ranges_[static_cast<std::size_t>(group)], storage_.group_masters(group),
+                  storage_.group_gradient(group), states,
+                  storage_.precision().has_masters() ? storage_.group_weights(group) : Tensor());
+  }
 }
 
 }  // namespace dt::train

@@ -8,6 +8,7 @@
 #include "parallel/state/model_storage.hpp"
 #include "plan/parameter_settings.hpp"
 #include "tensor/context.hpp"
+#include "train/step/factored_update.hpp"
 #include "train/step/matrix_update.hpp"
 
 namespace dt::train {
@@ -21,10 +22,12 @@ class WeightUpdate {
                const plan::ParameterSettings& parameter_settings = {}, double ema = 0);
 
   /// Makes one update. Gradients must be complete. `peak_lr` is the schedule's.
-  /// Collective: if the optimizer updates whole matrices, the ranks of the stage.
+  /// Collective: if the optimizer updates whole matrices or factors moments, the ranks of the stage.
   void run(const kernels::OptimizerStep& step, double peak_lr);
 
  private:
+  void update_ranges(const kernels::OptimizerStep& step);
+
   const Context& context_;
   parallel::ModelStorage& storage_;
   std::vector<std::vector<optim::ParameterRange>>
@@ -33,6 +36,7 @@ class WeightUpdate {
   plan::ParameterSettings::Update of_matrices_;
   double ema_;
   std::unique_ptr<MatrixUpdate> matrices_;
+  std::unique_ptr<FactoredUpdate> factored_;  // updates all parameters
 };
 
 }  // namespace dt::train

@@ -1,0 +1,245 @@
+#include "kernels/factored_moments.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cmath>
+#include <mutex>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/numeric/half.hpp"
+#include "base/numeric/visit_dtype.hpp"
+#include "kernels/cpu/simd/parallel.hpp"
+#include "kernels/element_types.hpp"
+
+namespace dt::kernels {
+
+namespace {
+
+using GradientTypes = Joined<TypeList<double>, CpuGradientTypes>;
+
+template <class T>
+double to_double(T value) {
+  if constexpr (std::is_same_v<T, BFloat16>)
+    return static_cast<double>(static_cast<float>(value));
+  else
+    return static_cast<double>(value);
+}
+
+/// Consecutive held elements of one row.
+struct Run {
+  std::int64_t row;     // of all matrices
+  std::int64_t column;  // the first
+  std::int64_t offset;  // among the held elements
+  std::int64_t count;
+};
+
+/// Calls use(run) for the runs of the held elements [begin, end).
+template <class Use>
+void for_runs(const Piece& piece, std::int64_t begin, std::int64_t end, const Use& use) {
+  const int last = piece.box.rank() - 1;
+  const std::int64_t width = piece.box[last];
+  for (std::int64_t at = piece.begin + begin; at < piece.begin + end;) {
+    std::int64_t row = 0, stride = 1, index = at / width;
+    for (int dim = last - 1; dim >= 0; --dim) {
+      row += (piece.start[static_cast<std::size_t>(dim)] + index % piece.box[dim]) * stride;
+      index /= piece.box[dim];
+      stride *= piece.global[dim];
+    }
+    const std::int64_t column = at % width;
+    const std::int64_t count = std::min(width - column, piece.begin + end - at);
+    use(Run{row, piece.start[static_cast<std::size_t>(last)] + column, at - piece.begin, count});
+    at += count;
+  }
+}
+
+/// The lines of the matrices of a tensor.
+struct Lines {
+  std::int64_t rows = 0, columns = 0;  // of one matrix
+
+  explicit Lines(const HeldElements& elements) {
+    const Shape& shape = elements.piece.global;
+    columns = shape[shape.rank() - 1];
+    rows = shape.numel() / columns / elements.matrices;
+  }
+  std::int64_t matrix_of(const Run& run) const { return run.row / rows; }
+};
+
+/// Applies combine(target, value) to what several threads share. Combining has any order.
+template <class T, class Combine>
+void combine_shared(T& target, T value, const Combine& combine) {
+  std::atomic_ref<T> shared(target);
+  T before = shared.load(std::memory_order_relaxed);
+  while (!shared.compare_exchange_weak(before, combine(before, value), std::memory_order_relaxed)) {
+  }
+}
+
+/// Combines a value of each held element into its row's and its column's: value(element, run, i) for the row
+/// and the column, which are the same or differ by scale.
+template <class T, class Values, class Combine>
+void combine_lines(const Context& context, const HeldElements& elements, std::span<T> rows,
+                   std::span<T> columns, const Values& values, const Combine& combine) {
+  const Lines lines(elements);
+  std::mutex merging;
+  cpu::for_ranges(context, elements.piece.numel(), 1, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<T> own(columns.size());
+    for_runs(elements.piece, begin, end, [&](const Run& run) {
+      T* const of_columns = own.data() + lines.matrix_of(run) * lines.columns + run.column;
+      T of_row{};
+      values(run, lines.matrix_of(run) * lines.columns + run.column,
+             [&](std::int64_t i, T for_row, T for_column) {
+               of_row = combine(of_row, for_row);
+               of_columns[i] = combine(of_columns[i], for_column);
+             });
+      combine_shared(rows[static_cast<std::size_t>(run.row)], of_row, combine);
+    });
+    const std::scoped_lock lock(merging);
+    for (std::size_t i = 0; i < own.size(); ++i) columns[i] = combine(columns[i], own[i]);
+  });
+}
+
+/// Rounds a number in [0, 2^51) to an integer, to nearest.
+std::int64_t round_to_integer(double x) {
+  constexpr double shift = 0x1.8p52;  // its last bit counts ones
+  return std::bit_cast<std::int64_t>(x + shift) - std::bit_cast<std::int64_t>(shift);
+}
+
+/// Calls body(function of an index among the held elements of a run that returns its direction, run) for the
+/// runs of [begin, end).
+template <class G, class Body>
+void for_direction_runs(const Direction& direction, std::int64_t begin, std::int64_t end, const Body& body) {
+  const HeldElements& elements = direction.gradient;
+  const Lines lines(elements);
+  const G* const gradient = elements.values.data<G>();
+  const double factor = direction.factor;
+  const auto with_moments = [&]<class T>(const T* moments) {
+    for_runs(elements.piece, begin, end, [&](const Run& run) {
+      const T* const of_run = moments + run.offset;
+      const G* const g = gradient + run.offset;
+      body(run, [=](std::int64_t i) { return factor * to_double(g[i]) / std::sqrt(double{of_run[i]}); });
+    });
+  };
+  if (direction.moments.dtype() == DType::f64 && direction.moments)
+    return with_moments(direction.moments.data<double>());
+  if (direction.moments) return with_moments(direction.moments.data<float>());
+  for_runs(elements.piece, begin, end, [&](const Run& run) {
+    const G* const g = gradient + run.offset;
+    if (direction.row_factors_MR.empty())
+      return body(run, [=](std::int64_t i) { return factor * to_double(g[i]); });
+    const double row = factor * direction.row_factors_MR[static_cast<std::size_t>(run.row)];
+    const double* const columns =
+        direction.column_factors_MC.data() + lines.matrix_of(run) * lines.columns + run.column;
+    body(run, [=](std::int64_t i) { return to_double(g[i]) * (row * columns[i]); });
+  });
+}
+
+}  // namespace
+
+void find_line_maxima(const Context& context, const HeldElements& elements, std::span<double> row_max_MR,
+                      std::span<double> column_max_MC) {
+  visit_dtype(GradientTypes(), elements.values.dtype(), "maxima of lines", [&](auto element) {
+    const auto* const values = elements.values.data<decltype(element)>();
+    combine_lines<double>(
+        context, elements, row_max_MR, column_max_MC,
+        [=](const Run& run, std::int64_t, const auto& add) {
+          for (std::int64_t i = 0; i < run.count; ++i) {
+            const double magnitude = std::abs(to_double(values[run.offset + i]));
+            add(i, magnitude, magnitude);
+          }
+        },
+        [](double a, double b) { return std::max(a, b); });
+  });
+}
+
+double line_scale(double max, std::int64_t length) {
+  if (max == 0) return 0;
+  const int bits =
+      std::min(50, 62 - static_cast<int>(std::bit_width(static_cast<std::uint64_t>(length)))) & ~1;
+  return std::ldexp(1.0, bits / 2 - 1 - std::ilogb(max));
+}
+
+void add_line_squares(const Context& context, const HeldElements& elements,
+                      std::span<const double> row_scale_MR, std::span<const double> column_scale_MC,
+                      std::span<std::int64_t> row_sums_MR, std::span<std::int64_t> column_sums_MC) {
+  visit_dtype(GradientTypes(), elements.values.dtype(), "squares of lines", [&](auto element) {
+    const auto* const values = elements.values.data<decltype(element)>();
+    combine_lines<std::int64_t>(
+        context, elements, row_sums_MR, column_sums_MC,
+        [=](const Run& run, std::int64_t first_column, const auto& add) {
+          const double row_scale = row_scale_MR[static_cast<std::size_t>(run.row)];
+          const double* const column_scales = column_scale_MC.data() + first_column;
+          for (std::int64_t i = 0; i < run.count; ++i) {
+            const double value = to_double(values[run.offset + i]);
+            const double of_row = value * row_scale, of_column = value * column_scales[i];
+            add(i, round_to_integer(of_row * of_row), round_to_integer(of_column * of_column));
+          }
+        },
+        [](std::int64_t a, std::int64_t b) { return a + b; });
+  });
+}
+
+void update_second_moments(const Context& context, const Tensor& gradient, const Tensor& moments,
+                           double factor, double decay, double eps) {
+  visit_dtype(GradientTypes(), gradient.dtype(), "second moments", [&](auto element) {
+    visit_dtype(TypeList<double, float>(), moments.dtype(), "second moments", [&](auto state) {
+      using T = decltype(state);
+      const auto* const g = gradient.data<decltype(element)>();
+      T* const v = moments.data<T>();
+      cpu::for_elements(context, moments.numel(), [=](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+          const double scaled = factor * to_double(g[i]);
+          v[i] = static_cast<T>(decay * double{v[i]} + (1 - decay) * (scaled * scaled + eps));
+        }
+      });
+    });
+  });
+}
+
+void add_direction_squares(const Context& context, const Direction& direction, std::span<ExactSum> sums_M) {
+  const HeldElements& elements = direction.gradient;
+  const Lines lines(elements);
+  std::mutex merging;
+  visit_dtype(GradientTypes(), elements.values.dtype(), "squares of directions", [&](auto element) {
+    cpu::for_ranges(context, elements.piece.numel(), 1, [&](std::int64_t begin, std::int64_t end) {
+      std::vector<ExactSum> own(sums_M.size());
+      for_direction_runs<decltype(element)>(direction, begin, end, [&](const Run& run, const auto& value) {
+        ExactSum& sum = own[static_cast<std::size_t>(lines.matrix_of(run))];
+        std::array<double, 256> squares;
+        for (std::int64_t first = 0; first < run.count; first += std::ssize(squares)) {
+          const std::int64_t count = std::min(std::ssize(squares), run.count - first);
+          for (std::int64_t i = 0; i < count; ++i) {
+            const double u = value(first + i);
+            squares[static_cast<std::size_t>(i)] = u * u;
+          }
+          sum.add(std::span(squares).first(static_cast<std::size_t>(count)));
+        }
+      });
+      const std::scoped_lock lock(merging);
+      for (std::size_t i = 0; i < own.size(); ++i) sums_M[i].merge(own[i]);
+    });
+  });
+}
+
+void apply_direction(const Context& context, const Direction& direction, std::span<const double> rates_M,
+                     double decay, const Tensor& weights) {
+  const HeldElements& elements = direction.gradient;
+  const Lines lines(elements);
+  visit_dtype(GradientTypes(), elements.values.dtype(), "updates", [&](auto element) {
+    visit_dtype(TypeList<double, float>(), weights.dtype(), "updates", [&](auto weight) {
+      using T = decltype(weight);
+      T* const w = weights.data<T>();
+      cpu::for_ranges(context, elements.piece.numel(), 1, [&](std::int64_t begin, std::int64_t end) {
+        for_direction_runs<decltype(element)>(direction, begin, end, [&](const Run& run, const auto& value) {
+          const double rate = rates_M[static_cast<std::size_t>(lines.matrix_of(run))];
+          T* const of_run = w + run.offset;
+          for (std::int64_t i = 0; i < run.count; ++i)
+            of_run[i] = static_cast<T>(double{of_run[i]} - (decay * double{of_run[i]} + rate * value(i)));
+        });
+      });
+    });
+  });
+}
+
+}  // namespace dt::kernels

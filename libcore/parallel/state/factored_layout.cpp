@@ -1,0 +1,53 @@
+#include "parallel/state/factored_layout.hpp"
+
+#include "base/error.hpp"
+#include "base/numeric/exact_sum.hpp"
+#include "model/parameter_scope.hpp"
+
+namespace dt::parallel {
+
+FactoredLayout::FactoredLayout(const LocalTable& local) : local_(local) {
+  const model::Layout& layout = local.layout();
+  is_divided_ = layout.tp > 1 || layout.ep > 1 || layout.zero > 0;
+  for (int index = 0; index < static_cast<int>(local.params().size()); ++index) {
+    const LocalParam& param = local.param(index);
+    if (!local.group(param.group).has_state) continue;
+    const model::ParamSpec& spec = local.spec(param);
+    const model::Split* const experts = spec.split_along(model::SplitAxis::expert);
+    DT_CHECK(!experts || experts->dim == 0, "{}: experts are not the first dim", spec.name);
+    FactoredParam& factored = params_.emplace_back();
+    factored.param = index;
+    factored.is_factored = model::is_in_scope(local.table(), param.param, model::ParameterScope::matrices);
+    factored.matrices = experts && spec.shape.rank() > 1 ? spec.shape[0] : 1;
+    factored.columns = spec.shape[spec.shape.rank() - 1];
+    factored.rows = spec.shape.numel() / factored.columns / factored.matrices;
+    factored.first_row = num_lines_;
+    factored.first_matrix = num_matrices_;
+    num_lines_ += factored.num_rows() + factored.num_columns();
+    num_matrices_ += factored.matrices;
+  }
+  is_divided_ = is_divided_ && num_matrices_ > 0 && layout.size() > layout.pp;
+}
+
+bool FactoredLayout::counts(const FactoredParam& param) const {
+  const LocalParam& own = local_.param(param.param);
+  return !is_divided_ || (own.is_owned && local_.group(own.group).replica == 0);
+}
+
+int FactoredLayout::elements_of_sum() {
+  return ExactSum::num_digits + 1;
+}
+
+std::int64_t FactoredLayout::exchanged_bytes(int sums) const {
+  constexpr std::int64_t element = sizeof(std::int64_t);  // or of a double
+  return is_divided_ ? element * (2 * num_lines_ + sums * num_matrices_ * elements_of_sum()) : 0;
+}
+
+std::size_t FactoredLayout::scratch_bytes() const {
+  const auto aligned = [](std::int64_t numel) {
+    return round_up(storage_bytes(DType::f64, numel), std::size_t{64});
+  };
+  return 2 * aligned(num_lines_) + aligned(2 * num_matrices_ * elements_of_sum());
+}
+
+}  // namespace dt::parallel

@@ -1,0 +1,69 @@
+#pragma once
+// The update by Adafactor, for which the ranks of a stage sum over rows, columns and matrices.
+
+#include <span>
+#include <vector>
+
+#include "base/numeric/exact_sum.hpp"
+#include "kernels/factored_moments.hpp"
+#include "optim/optimizer.hpp"
+#include "parallel/state/factored_layout.hpp"
+#include "parallel/state/model_storage.hpp"
+#include "plan/parameter_settings.hpp"
+#include "tensor/context.hpp"
+
+namespace dt::train {
+
+/// Updates the weights that this rank holds. Moments of rows and columns are whole on all ranks of the stage,
+/// which update them alike. Numerics: from equal gradients the same bits in any layout, since sums over
+/// elements that ranks divide are sums of integers, and nothing else depends on more than one element.
+class FactoredUpdate {
+ public:
+  /// Context and storage must outlive the object. The storage has the state of
+  /// optim::OptimizerKind::adafactor.
+  /// Errors: internal, ranks of the stage hold different elements and Groups::stage() is absent.
+  FactoredUpdate(const Context& context, parallel::ModelStorage& storage,
+                 const plan::ParameterSettings& by_class);
+
+  /// Makes one update. Gradients must be complete.
+  /// Collective: the ranks of the stage.
+  void run(const kernels::OptimizerStep& step);
+
+  const parallel::FactoredLayout& layout() const { return layout_; }
+
+ private:
+  struct Param {
+    const parallel::FactoredParam* factored = nullptr;
+    const parallel::LocalParam* local = nullptr;
+    bool decays = false;
+    double lr_scale = 1;
+  };
+
+  Tensor state_of(const Param& param, const char* kind) const;
+  /// Returns this rank's elements of a parameter, of which `shard` holds the group's owned range.
+  kernels::HeldElements held(const Param& param, const Tensor& shard) const;
+  kernels::HeldElements gradient(const Param& param) const;
+  /// Returns the direction of a parameter's update. `lines` are the factors of all lines.
+  kernels::Direction direction(const Param& param, double grad_scale, std::span<const double> lines) const;
+  void exchange(const Tensor& values, Reduction reduction) const;
+
+  /// Sets each line's scale, and its sum of scaled squares.
+  void sum_lines(std::span<double> scales, std::span<std::int64_t> sums) const;
+  /// Updates the moments. Replaces the lines' scales by their factors.
+  void update_moments(const kernels::OptimizerStep& step, std::span<double> lines,
+                      std::span<const std::int64_t> sums) const;
+  /// The root mean squares of what a step asks for, by matrix; otherwise 0.
+  struct Norms {
+    std::vector<double> directions, weights;
+  };
+  Norms find_norms(const kernels::OptimizerStep& step, std::span<const double> lines) const;
+  /// Adds sums over ranks, and returns the root means.
+  std::vector<double> root_means(std::span<ExactSum> sums) const;
+
+  const Context& context_;
+  parallel::ModelStorage& storage_;
+  parallel::FactoredLayout layout_;
+  std::vector<Param> params_;  // as layout_.params()
+};
+
+}  // namespace dt::train

@@ -1,0 +1,142 @@
+// From equal gradients Adafactor makes the same update, bit for bit, in any layout.
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "model/parameter_scope.hpp"
+#include "optim/adafactor.hpp"
+#include "parallel/grouped_spec.hpp"
+#include "support/expert_table.hpp"
+#include "train/updated_layout.hpp"
+
+using namespace dt_test;
+
+namespace {
+
+/// A model whose flat buffers ZeRO cuts: they are longer than a granule.
+UpdatedModel dense_model(bool is_tied, const optim::OptimizerRequest& request = {}) {
+  model::ModelSpec spec = grouped_spec(3, is_tied);
+  spec.hidden = 24;
+  spec.head_dim = 6;
+  spec.mlp_hidden = 331;
+  optim::OptimizerRequest own = request;
+  own.kind = optim::OptimizerKind::adafactor;
+  return {model::ParameterTable(spec), spec.key_value_heads, optim::resolve(own)};
+}
+
+void check_layouts(const UpdatedModel& model, std::initializer_list<model::Layout> layouts) {
+  Outcome single;
+  update_layout(model, {}, single);
+  for (const model::Layout& layout : layouts) {
+    CAPTURE(layout.to_string());
+    Outcome divided;
+    update_layout(model, layout, divided);
+    CHECK(same_bits(divided.state, single.state));
+    CHECK_FALSE(divided.replicas_differ);
+    CHECK(divided.scratch <= divided.estimate);
+  }
+}
+
+/// Makes the steps of one matrix or vector as the paper has them, in fp64. Returns its weights.
+std::vector<double> steps_of_paper(const UpdatedModel& model, const std::string& name, std::int64_t rows) {
+  const int param = model.table.find(name);
+  const optim::OptimizerSettings& settings = model.settings;
+  const model::ParamSpec& spec = model.table.params()[static_cast<std::size_t>(param)];
+  std::vector<double> w = initial_weights(spec), v(w.size()), u(w.size());
+  const std::size_t R = static_cast<std::size_t>(rows), C = w.size() / R;
+  std::vector<double> r(R), c(C);
+  const auto rms = [](const std::vector<double>& x) {
+    double sum = 0;
+    for (const double element : x) sum += element * element;
+    return std::sqrt(sum / static_cast<double>(x.size()));
+  };
+  for (int t = 1; t <= num_steps; ++t) {
+    const double beta = 1 - std::pow(t, -settings.beta2_decay);
+    std::vector<double> g(w.size()), new_r(R, 1e-30), new_c(C, 1e-30);
+    for (std::size_t i = 0; i < w.size(); ++i) {
+      g[i] = grad_scale * gradient_of(param, static_cast<std::int64_t>(i), t);
+      new_r[i / C] += g[i] * g[i] / static_cast<double>(C);
+      new_c[i % C] += g[i] * g[i] / static_cast<double>(R);
+      v[i] = beta * v[i] + (1 - beta) * (g[i] * g[i] + 1e-30);
+    }
+    double mean = 0;
+    for (std::size_t i = 0; i < R; ++i) r[i] = beta * r[i] + (1 - beta) * new_r[i], mean += r[i] / double(R);
+    for (std::size_t i = 0; i < C; ++i) c[i] = beta * c[i] + (1 - beta) * new_c[i];
+    for (std::size_t i = 0; i < w.size(); ++i)
+      u[i] = g[i] / std::sqrt(spec.shape.rank() == 1 ? v[i] : r[i / C] * c[i % C] / mean);
+    double rate = settings.relative_step ? std::min(lr, 1 / std::sqrt(t)) : lr;
+    if (settings.scale_parameter) rate *= std::max(1e-3, rms(w));
+    if (settings.clip_threshold > 0) rate /= std::max(1.0, rms(u) / settings.clip_threshold);
+    const double decay = spec.decays ? lr * settings.weight_decay : 0;
+    for (std::size_t i = 0; i < w.size(); ++i) w[i] -= decay * w[i] + rate * u[i];
+  }
+  return w;
+}
+
+}  // namespace
+
+TEST_CASE("from equal gradients Adafactor makes equal updates in any layout") {
+  check_layouts(dense_model(false, {.weight_decay = 0.1, .scale_parameter = true}),
+                {{.dp = 2},
+                 {.dp = 2, .zero = 1},
+                 {.dp = 4, .zero = 1, .zero_group = 2},
+                 {.dp = 3, .zero = 2},
+                 {.dp = 4, .zero = 3},
+                 {.tp = 2},
+                 {.tp = 4},
+                 {.dp = 2, .tp = 4, .zero = 1},
+                 {.pp = 2},
+                 {.pp = 2, .dp = 2, .tp = 2, .zero = 1},
+                 {.dp = 1, .tp = 2, .zero = 1, .cp = 2}});
+}
+
+TEST_CASE("Adafactor updates a tied table where its state is, and each expert apart") {
+  check_layouts(dense_model(true), {{.dp = 3, .zero = 1}, {.tp = 2}});
+  const ExpertSizes sizes;
+  const UpdatedModel experts{expert_table(), sizes.key_value_heads,
+                             optim::resolve({.kind = optim::OptimizerKind::adafactor})};
+  check_layouts(experts, {{.dp = 4, .ep = 2}, {.dp = 4, .zero = 1, .ep = 2}, {.dp = 2, .tp = 2, .ep = 2}});
+}
+
+TEST_CASE("matrices have moments of rows and columns, and vectors moments of elements") {
+  const UpdatedModel model = dense_model(false);
+  Outcome single;
+  update_layout(model, {}, single);
+  CHECK(single.state.at("adafactor_r/layers.1.mlp.up.weight").size() == 331);
+  CHECK(single.state.at("adafactor_c/layers.1.mlp.up.weight").size() == 24);
+  CHECK(single.state.at("adafactor_c/embedding.token.weight").size() == 24);
+  CHECK(single.state.at("adafactor_v/final_norm.weight").size() == 24);
+  CHECK_FALSE(single.state.contains("adafactor_v/head.weight"));
+  CHECK_FALSE(single.state.contains("adafactor_r/final_norm.weight"));
+  std::int64_t elements = 0;
+  for (const optim::StateKind& kind : optim::state_kinds(model.settings))
+    elements += model::count_state_elements(model.table, kind);
+  const auto least = static_cast<std::size_t>(elements) * sizeof(float);
+  CHECK(single.state_bytes >= least);
+  CHECK(single.state_bytes <= least + 64 * single.state.size());  // alignment
+  CHECK(10 * single.state_bytes < sizeof(float) * static_cast<std::size_t>(model.table.num_parameters()));
+}
+
+TEST_CASE("Adafactor's steps agree with the paper's") {
+  for (const optim::OptimizerRequest& request : {optim::OptimizerRequest{},
+                                                 {.weight_decay = 0.2, .clip_threshold = 0.3},
+                                                 {.beta2_decay = 0.5, .clip_threshold = 0},
+                                                 {.scale_parameter = true, .relative_step = true}}) {
+    const UpdatedModel model = dense_model(false, request);
+    Outcome trained;
+    update_layout(model, {}, trained);
+    for (const auto& [name, rows] : {std::pair<std::string, std::int64_t>{"layers.0.attention.v.weight", 12},
+                                     {"layers.2.mlp.down.weight", 24},
+                                     {"layers.1.mlp.up.weight", 331},
+                                     {"final_norm.weight", 1}}) {
+      CAPTURE(name);
+      const std::vector<double> expected = steps_of_paper(model, name, rows);
+      const std::vector<float>& actual = trained.state.at(name);
+      REQUIRE(actual.size() == expected.size());
+      double largest = 0;
+      for (std::size_t i = 0; i < expected.size(); ++i)
+        largest = std::max(largest, std::abs(expected[i] - double{actual[i]}));
+      CHECK(largest < 3e-7);
+    }
+  }
+}
