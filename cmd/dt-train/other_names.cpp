@@ -38,6 +38,7 @@ void add_foreign_option_names(OptionTable& t) {
       .add_aliases("beta1", {"adam-beta1"})
       .add_aliases("beta2", {"adam-beta2"})
       .add_aliases("adam-eps", {"eps", "epsilon", "adam-epsilon"})
+      .add_aliases("beta2-decay", {"decay-rate", "adafactor-decay-rate"})
       .add_aliases("moments", {"exp-avg-dtype", "exp-avg-sq-dtype", "optim-bits", "optimizer-dtype"})
       .add_aliases("ema", {"ema-decay", "model-ema", "model-ema-decay", "use-ema", "average-weights"})
       .add_aliases("clip-norm", {"clip-grad", "grad-clip", "grad-clip-norm", "max-grad-norm", "max-norm",

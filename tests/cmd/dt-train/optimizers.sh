@@ -5,7 +5,7 @@ make_shards shards
 
 # state_kinds RUN: the kinds beside the weights in the newest checkpoint.
 state_kinds() {
-  dt-checkpoint show "$(dt-checkpoint latest "$1")" | awk '$2 ~ /_[mv]$/ { print $2 }' | sort -u | xargs
+  dt-checkpoint show "$(dt-checkpoint latest "$1")" | awk '$2 ~ /_[mvrc]$/ { print $2 }' | sort -u | xargs
 }
 shown() { dt-checkpoint show "$(dt-checkpoint latest "$1")" | sed -n 's/^optimizer  *//p'; }
 
@@ -29,17 +29,20 @@ goes_on nesterov sgd_m 'sgd {"weight_decay":0.01,"momentum":0.8,"nesterov":true}
 goes_on muon "adam_m adam_v muon_m" \
   'muon {"weight_decay":0.1,"beta1":0.9,"beta2":0.95,"adam_eps":1e-08,"momentum":0.95,"adam_lr":0.001}' \
   --optimizer muon --lr 2e-3 --adam-lr 1e-3
+goes_on adafactor "adafactor_c adafactor_r adafactor_v" \
+  'adafactor {"weight_decay":0.0,"beta2_decay":0.8,"clip_threshold":1.0,"scale_parameter":true,"relative_step":false}' \
+  --optimizer adafactor --lr 1e-2 --scale-parameter
 goes_on plain "" 'sgd {"weight_decay":0.0,"momentum":0.0,"nesterov":false}' --optimizer sgd --lr 0.1 --momentum 0
 
 # Each learns, and no two alike.
-for run in adamw lion sgd nesterov muon plain; do
+for run in adamw lion sgd nesterov muon adafactor plain; do
   losses "$run" | awk -v run="$run" 'NR == 1 { first = $NF } { last = $NF } END { if (!(last < first)) { print run, first, last; exit 1 } }' ||
     fail "$run learns nothing"
 done
-expect_equal "$(for run in adamw lion sgd nesterov muon plain; do losses "$run" | tail -n 1; done | sort -u | wc -l)" 6 "different losses"
+expect_equal "$(for run in adamw lion sgd nesterov muon adafactor plain; do losses "$run" | tail -n 1; done | sort -u | wc -l)" 7 "different losses"
 
 # Any layout: equal bits where that is promised.
-for options in "--optimizer lion --lr 1e-4" "--optimizer muon --lr 2e-3" "--optimizer sgd --lr 0.1 --nesterov" "--optimizer sgd --lr 0.1 --momentum 0"; do
+for options in "--optimizer lion --lr 1e-4" "--optimizer muon --lr 2e-3" "--optimizer adafactor --scale-parameter" "--optimizer sgd --lr 0.1 --nesterov" "--optimizer sgd --lr 0.1 --momentum 0"; do
   # shellcheck disable=SC2086 # words
   expect_exit 0 compare threads=4 "dp=1; pp=2,dp=1; dp=2; dp=4,zero=1; dp=4,zero=2; dp=4,zero=3; pp=2,dp=2,zero=1" --micro-batch 1 \
     --global-batch 4 --steps 6 --json $options
@@ -62,6 +65,26 @@ expect_exit 0 dt-train --run moved_muon --threads 1 --peak-flops 1e9 --steps 6 -
 expect_exit 0 dt-train --run moved_muon --threads 1 --peak-flops 1e9 --steps 8
 expect_same_model whole_muon moved_muon
 expect_match "$(dt-checkpoint latest whole_muon)/manifest.json" '"matrices": ?"weights whole'
+
+# So does state of rows and columns, which is whole on each rank.
+train whole_factored --optimizer adafactor --grad-lanes 2 --schedule constant --steps 8 >/dev/null || fail "Adafactor on one rank"
+train moved_factored --optimizer adafactor --grad-lanes 2 --schedule constant --steps 3 >/dev/null || fail "Adafactor on one rank, part"
+expect_exit 0 dt-train --run moved_factored --threads 1 --peak-flops 1e9 --steps 5 --comm threads=2 --zero 1
+expect_exit 0 dt-checkpoint verify "$(dt-checkpoint latest moved_factored)"
+expect_exit 0 dt-train --run moved_factored --threads 1 --peak-flops 1e9 --steps 7 --comm threads=2 --zero 0 --pp 2
+expect_exit 0 dt-train --run moved_factored --threads 1 --peak-flops 1e9 --steps 8 --pp 1
+expect_same_model whole_factored moved_factored
+expect_match "$(dt-checkpoint latest whole_factored)/manifest.json" '"state_shapes": ?\{"adafactor_r": ?"rows", ?"adafactor_c": ?"columns"\}'
+expect_exit 0 dt-checkpoint diff "$(dt-checkpoint latest whole_factored)" "$(dt-checkpoint latest moved_factored)"
+for layout in dp=3,zero=1 pp=2,tp=2; do
+  expect_exit 0 dt-checkpoint reshard "$(dt-checkpoint latest whole_factored)" "factored_$layout" --layout "$layout"
+  expect_exit 0 dt-checkpoint diff "$(dt-checkpoint latest whole_factored)" "factored_$layout"
+  expect_exit 0 dt-checkpoint verify "factored_$layout"
+done
+expect_exit 0 dt-merge --quiet "$(dt-checkpoint latest whole_factored)" --out factored.hf --format hf --with-optimizer
+grep -q '"adafactor_c.layers.0.mlp.up.weight"' factored.hf/optimizer.safetensors || fail "no moments of columns"
+grep -q '"adafactor_v.model.norm.weight"' factored.hf/optimizer.safetensors || fail "no moments of vectors"
+expect_exit 0 dt-merge --quiet "$(dt-checkpoint latest whole_factored)" --out factored.h5 --with-optimizer
 
 # A kind of state that some parameters have: resharded, compared, exported.
 expect_exit 0 dt-checkpoint reshard "$(dt-checkpoint latest whole_muon)" resharded --layout dp=3,zero=1
@@ -100,6 +123,7 @@ unused "--momentum needs --optimizer sgd or muon" --momentum 0.5
 unused "--nesterov needs --optimizer sgd" --nesterov --optimizer lion
 unused "--adam-eps needs --optimizer adamw or muon" --adam-eps 1e-6 --optimizer lion
 unused "--adam-lr needs --optimizer muon" --adam-lr 0.1
+unused "--clip-threshold needs --optimizer adafactor" --clip-threshold 2
 unused "--beta1 needs --optimizer adamw or lion or muon" --beta1 0.8 --optimizer sgd
 unused "--nesterov needs a --momentum above 0" --nesterov --optimizer sgd --momentum 0
 unused "--optimizer muon needs a --momentum above 0" --optimizer muon --momentum 0
@@ -124,3 +148,11 @@ expect_exit 0 dt-train --model llama-tiny --steps 1 --dry-run --ranks 1 --optimi
 state=$(($(json_value stdout checkpoint_bytes) - 4 * parameters))
 ((4 * parameters < state && state < 8 * parameters)) || fail "$state bytes of Muon's state in a checkpoint of $parameters parameters"
 ((state <= $(json_value stdout optimizer_bytes) && $(json_value stdout optimizer_bytes) < state + 4096)) || fail "bytes of Muon's state"
+
+# Adafactor has a number for each row and column of a matrix.
+expect_exit 0 dt-train --model llama-tiny --steps 1 --dry-run --ranks 1 --optimizer adafactor --json
+state=$(($(json_value stdout checkpoint_bytes) - 4 * parameters))
+((0 < state && 20 * state < 4 * parameters)) || fail "$state bytes of Adafactor's state in a checkpoint of $parameters parameters"
+((state <= $(json_value stdout optimizer_bytes) && $(json_value stdout optimizer_bytes) < state + 8192)) || fail "bytes of Adafactor's state"
+expect_exit 2 dt-train --model llama-tiny --steps 1 --dry-run --ranks 1 --optimizer adafactor --device cuda
+expect_match stderr "--optimizer adafactor has no kernels for GPUs"
