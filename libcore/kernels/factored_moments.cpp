@@ -29,16 +29,16 @@ double to_double(T value) {
 }
 
 /// Consecutive held elements of one row.
-struct Run {
-  std::int64_t row;     // of all matrices
+struct RowRange {
+  std::int64_t row;     // counted over all matrices
   std::int64_t column;  // the first
   std::int64_t offset;  // among the held elements
   std::int64_t count;
 };
 
-/// Calls use(run) for the runs of the held elements [begin, end).
+/// Calls use(range) for the ranges of the held elements [begin, end).
 template <class Use>
-void for_runs(const Piece& piece, std::int64_t begin, std::int64_t end, const Use& use) {
+void for_row_ranges(const Piece& piece, std::int64_t begin, std::int64_t end, const Use& use) {
   const int last = piece.box.rank() - 1;
   const std::int64_t width = piece.box[last];
   for (std::int64_t at = piece.begin + begin; at < piece.begin + end;) {
@@ -50,21 +50,21 @@ void for_runs(const Piece& piece, std::int64_t begin, std::int64_t end, const Us
     }
     const std::int64_t column = at % width;
     const std::int64_t count = std::min(width - column, piece.begin + end - at);
-    use(Run{row, piece.start[static_cast<std::size_t>(last)] + column, at - piece.begin, count});
+    use(RowRange{row, piece.start[static_cast<std::size_t>(last)] + column, at - piece.begin, count});
     at += count;
   }
 }
 
 /// The lines of the matrices of a tensor.
 struct Lines {
-  std::int64_t rows = 0, columns = 0;  // of one matrix
+  std::int64_t rows = 0, columns = 0;  // numbers in one matrix
 
   explicit Lines(const HeldElements& elements) {
     const Shape& shape = elements.piece.global;
     columns = shape[shape.rank() - 1];
     rows = shape.numel() / columns / elements.matrices;
   }
-  std::int64_t matrix_of(const Run& run) const { return run.row / rows; }
+  std::int64_t matrix_of(const RowRange& range) const { return range.row / rows; }
 };
 
 /// Applies combine(target, value) to what several threads share. Combining has any order.
@@ -76,8 +76,8 @@ void combine_shared(T& target, T value, const Combine& combine) {
   }
 }
 
-/// Combines a value of each held element into its row's and its column's: value(element, run, i) for the row
-/// and the column, which are the same or differ by scale.
+/// Combines values of each held element into its row's and its column's. values(range, first column, add)
+/// calls add(i, value for the row, value for the column) for each element of a range.
 template <class T, class Values, class Combine>
 void combine_lines(const Context& context, const HeldElements& elements, std::span<T> rows,
                    std::span<T> columns, const Values& values, const Combine& combine) {
@@ -85,15 +85,15 @@ void combine_lines(const Context& context, const HeldElements& elements, std::sp
   std::mutex merging;
   cpu::for_ranges(context, elements.piece.numel(), 1, [&](std::int64_t begin, std::int64_t end) {
     std::vector<T> own(columns.size());
-    for_runs(elements.piece, begin, end, [&](const Run& run) {
-      T* const of_columns = own.data() + lines.matrix_of(run) * lines.columns + run.column;
+    for_row_ranges(elements.piece, begin, end, [&](const RowRange& range) {
+      T* const of_columns = own.data() + lines.matrix_of(range) * lines.columns + range.column;
       T of_row{};
-      values(run, lines.matrix_of(run) * lines.columns + run.column,
+      values(range, lines.matrix_of(range) * lines.columns + range.column,
              [&](std::int64_t i, T for_row, T for_column) {
                of_row = combine(of_row, for_row);
                of_columns[i] = combine(of_columns[i], for_column);
              });
-      combine_shared(rows[static_cast<std::size_t>(run.row)], of_row, combine);
+      combine_shared(rows[static_cast<std::size_t>(range.row)], of_row, combine);
     });
     const std::scoped_lock lock(merging);
     for (std::size_t i = 0; i < own.size(); ++i) columns[i] = combine(columns[i], own[i]);
@@ -106,32 +106,33 @@ std::int64_t round_to_integer(double x) {
   return std::bit_cast<std::int64_t>(x + shift) - std::bit_cast<std::int64_t>(shift);
 }
 
-/// Calls body(function of an index among the held elements of a run that returns its direction, run) for the
-/// runs of [begin, end).
+/// Calls body(range, direction) for the ranges of the held elements [begin, end). direction(i) returns that
+/// of the i-th element of the range.
 template <class G, class Body>
-void for_direction_runs(const Direction& direction, std::int64_t begin, std::int64_t end, const Body& body) {
+void for_direction_ranges(const Direction& direction, std::int64_t begin, std::int64_t end,
+                          const Body& body) {
   const HeldElements& elements = direction.gradient;
   const Lines lines(elements);
   const G* const gradient = elements.values.data<G>();
   const double factor = direction.factor;
   const auto with_moments = [&]<class T>(const T* moments) {
-    for_runs(elements.piece, begin, end, [&](const Run& run) {
-      const T* const of_run = moments + run.offset;
-      const G* const g = gradient + run.offset;
-      body(run, [=](std::int64_t i) { return factor * to_double(g[i]) / std::sqrt(double{of_run[i]}); });
+    for_row_ranges(elements.piece, begin, end, [&](const RowRange& range) {
+      const T* const in_range = moments + range.offset;
+      const G* const g = gradient + range.offset;
+      body(range, [=](std::int64_t i) { return factor * to_double(g[i]) / std::sqrt(double{in_range[i]}); });
     });
   };
   if (direction.moments.dtype() == DType::f64 && direction.moments)
     return with_moments(direction.moments.data<double>());
   if (direction.moments) return with_moments(direction.moments.data<float>());
-  for_runs(elements.piece, begin, end, [&](const Run& run) {
-    const G* const g = gradient + run.offset;
+  for_row_ranges(elements.piece, begin, end, [&](const RowRange& range) {
+    const G* const g = gradient + range.offset;
     if (direction.row_factors_MR.empty())
-      return body(run, [=](std::int64_t i) { return factor * to_double(g[i]); });
-    const double row = factor * direction.row_factors_MR[static_cast<std::size_t>(run.row)];
+      return body(range, [=](std::int64_t i) { return factor * to_double(g[i]); });
+    const double row = factor * direction.row_factors_MR[static_cast<std::size_t>(range.row)];
     const double* const columns =
-        direction.column_factors_MC.data() + lines.matrix_of(run) * lines.columns + run.column;
-    body(run, [=](std::int64_t i) { return to_double(g[i]) * (row * columns[i]); });
+        direction.column_factors_MC.data() + lines.matrix_of(range) * lines.columns + range.column;
+    body(range, [=](std::int64_t i) { return to_double(g[i]) * (row * columns[i]); });
   });
 }
 
@@ -143,9 +144,9 @@ void find_line_maxima(const Context& context, const HeldElements& elements, std:
     const auto* const values = elements.values.data<decltype(element)>();
     combine_lines<double>(
         context, elements, row_max_MR, column_max_MC,
-        [=](const Run& run, std::int64_t, const auto& add) {
-          for (std::int64_t i = 0; i < run.count; ++i) {
-            const double magnitude = std::abs(to_double(values[run.offset + i]));
+        [=](const RowRange& range, std::int64_t, const auto& add) {
+          for (std::int64_t i = 0; i < range.count; ++i) {
+            const double magnitude = std::abs(to_double(values[range.offset + i]));
             add(i, magnitude, magnitude);
           }
         },
@@ -167,11 +168,11 @@ void add_line_squares(const Context& context, const HeldElements& elements,
     const auto* const values = elements.values.data<decltype(element)>();
     combine_lines<std::int64_t>(
         context, elements, row_sums_MR, column_sums_MC,
-        [=](const Run& run, std::int64_t first_column, const auto& add) {
-          const double row_scale = row_scale_MR[static_cast<std::size_t>(run.row)];
+        [=](const RowRange& range, std::int64_t first_column, const auto& add) {
+          const double row_scale = row_scale_MR[static_cast<std::size_t>(range.row)];
           const double* const column_scales = column_scale_MC.data() + first_column;
-          for (std::int64_t i = 0; i < run.count; ++i) {
-            const double value = to_double(values[run.offset + i]);
+          for (std::int64_t i = 0; i < range.count; ++i) {
+            const double value = to_double(values[range.offset + i]);
             const double of_row = value * row_scale, of_column = value * column_scales[i];
             add(i, round_to_integer(of_row * of_row), round_to_integer(of_column * of_column));
           }
@@ -204,18 +205,19 @@ void add_direction_squares(const Context& context, const Direction& direction, s
   visit_dtype(GradientTypes(), elements.values.dtype(), "squares of directions", [&](auto element) {
     cpu::for_ranges(context, elements.piece.numel(), 1, [&](std::int64_t begin, std::int64_t end) {
       std::vector<ExactSum> own(sums_M.size());
-      for_direction_runs<decltype(element)>(direction, begin, end, [&](const Run& run, const auto& value) {
-        ExactSum& sum = own[static_cast<std::size_t>(lines.matrix_of(run))];
-        std::array<double, 256> squares;
-        for (std::int64_t first = 0; first < run.count; first += std::ssize(squares)) {
-          const std::int64_t count = std::min(std::ssize(squares), run.count - first);
-          for (std::int64_t i = 0; i < count; ++i) {
-            const double u = value(first + i);
-            squares[static_cast<std::size_t>(i)] = u * u;
-          }
-          sum.add(std::span(squares).first(static_cast<std::size_t>(count)));
-        }
-      });
+      for_direction_ranges<decltype(element)>(
+          direction, begin, end, [&](const RowRange& range, const auto& value) {
+            ExactSum& sum = own[static_cast<std::size_t>(lines.matrix_of(range))];
+            std::array<double, 256> squares;
+            for (std::int64_t first = 0; first < range.count; first += std::ssize(squares)) {
+              const std::int64_t count = std::min(std::ssize(squares), range.count - first);
+              for (std::int64_t i = 0; i < count; ++i) {
+                const double u = value(first + i);
+                squares[static_cast<std::size_t>(i)] = u * u;
+              }
+              sum.add(std::span(squares).first(static_cast<std::size_t>(count)));
+            }
+          });
       const std::scoped_lock lock(merging);
       for (std::size_t i = 0; i < own.size(); ++i) sums_M[i].merge(own[i]);
     });
@@ -231,12 +233,14 @@ void apply_direction(const Context& context, const Direction& direction, std::sp
       using T = decltype(weight);
       T* const w = weights.data<T>();
       cpu::for_ranges(context, elements.piece.numel(), 1, [&](std::int64_t begin, std::int64_t end) {
-        for_direction_runs<decltype(element)>(direction, begin, end, [&](const Run& run, const auto& value) {
-          const double rate = rates_M[static_cast<std::size_t>(lines.matrix_of(run))];
-          T* const of_run = w + run.offset;
-          for (std::int64_t i = 0; i < run.count; ++i)
-            of_run[i] = static_cast<T>(double{of_run[i]} - (decay * double{of_run[i]} + rate * value(i)));
-        });
+        for_direction_ranges<decltype(element)>(
+            direction, begin, end, [&](const RowRange& range, const auto& value) {
+              const double rate = rates_M[static_cast<std::size_t>(lines.matrix_of(range))];
+              T* const in_range = w + range.offset;
+              for (std::int64_t i = 0; i < range.count; ++i)
+                in_range[i] =
+                    static_cast<T>(double{in_range[i]} - (decay * double{in_range[i]} + rate * value(i)));
+            });
       });
     });
   });

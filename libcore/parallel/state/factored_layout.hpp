@@ -17,9 +17,9 @@ struct FactoredParam {
   int param = 0;              // index into LocalTable::params()
   bool is_factored = false;   // there are lines
   std::int64_t matrices = 1;  // or vectors
-  std::int64_t rows = 0;      // of one matrix
+  std::int64_t rows = 0;      // in one matrix
   std::int64_t columns = 0;
-  std::int64_t first_row = 0;  // of all lines: matrices · rows rows, and then the columns
+  std::int64_t first_row = 0;  // place among all lines: matrices · rows rows, then columns
   std::int64_t first_matrix = 0;
 
   std::int64_t num_rows() const { return is_factored ? matrices * rows : 0; }
