@@ -30,8 +30,8 @@ goes_on muon "adam_m adam_v muon_m" \
   'muon {"weight_decay":0.1,"beta1":0.9,"beta2":0.95,"adam_eps":1e-08,"momentum":0.95,"adam_lr":0.001}' \
   --optimizer muon --lr 2e-3 --adam-lr 1e-3
 goes_on adafactor "adafactor_c adafactor_r adafactor_v" \
-  'adafactor {"weight_decay":0.0,"beta2_decay":0.8,"clip_threshold":1.0,"scale_parameter":true,"relative_step":false}' \
-  --optimizer adafactor --lr 1e-2 --scale-parameter
+  'adafactor {"weight_decay":0.0,"beta2_decay":0.8,"clip_threshold":1.0,"scale_parameter":false,"relative_step":true}' \
+  --optimizer adafactor --lr 2e-3 --relative-step
 goes_on plain "" 'sgd {"weight_decay":0.0,"momentum":0.0,"nesterov":false}' --optimizer sgd --lr 0.1 --momentum 0
 
 # Each learns, and no two alike.
