@@ -92,16 +92,22 @@ QueriesKeysValues packed(const AttentionShape& shape, const Tensor& qkv_RE) {
 }
 
 void attention(const Context& context, const AttentionShape& shape, const Visibility& visibility,
-               const QueriesKeysValues& qkv, const Tensor& y_RQ, const Tensor& lse_BHT) {
+               const QueriesKeysValues& qkv, const Tensor& y_RQ, const Tensor& lse_BHT,
+               const Tensor& max_scores_H) {
   const DType dtype = qkv.q.rows_RS.dtype();
   const Dims n = check_inputs("attention", shape, qkv);
   check_visibility("attention", shape, visibility);
   check_tensor("attention", "y_RQ", y_RQ, output_dtype(dtype, y_RQ), {n.rows, n.query});
   check_tensor("attention", "lse_BHT", lse_BHT, statistics_dtype(dtype),
                {shape.batch, shape.query_heads, shape.sequence});
+  if (max_scores_H) {
+    DT_CHECK(context.device() == Device::host(), "attention: only hosts find the largest scores");
+    check_tensor("attention", "max_scores_H", max_scores_H, statistics_dtype(dtype), {shape.query_heads});
+  }
   static constexpr Implementations<decltype(attention)> implementations{
       reference::attention<double>, reference::attention<float>, cpu::attention, &GpuKernels::attention};
-  select_kernel(implementations, context, "attention", dtype)(context, shape, visibility, qkv, y_RQ, lse_BHT);
+  select_kernel(implementations, context, "attention", dtype)(context, shape, visibility, qkv, y_RQ, lse_BHT,
+                                                              max_scores_H);
 }
 
 void attention_backward(const Context& context, const AttentionShape& shape, const Visibility& visibility,

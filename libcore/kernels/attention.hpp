@@ -82,6 +82,10 @@ struct Visibility {
 /// Soft caps are dt's operations in cuDNN's graph. Where cuDNN has no kernel for that graph, dt's own,
 /// slower kernels compute, and attention_fallbacks() tells.
 ///
+/// If max_scores_H [H] is present, each element is raised to the head's largest scaled product
+/// scale · q·k of a query and a key that it sees, before any soft cap. It has lse's dtype. Only hosts
+/// compute it.
+///
 /// Numerics: q, k and v have one dtype: f64, f32, bf16 or f16. y has theirs, or f32 for 16 bits.
 /// lse is f64 for f64, else f32. Sums and softmax are in fp32. If 16-bit operands are multiplied in
 /// bf16, the weights and, in the backward, their gradients are rounded to bf16, too. A value's bits
@@ -90,7 +94,8 @@ struct Visibility {
 /// Source: Vaswani et al. 2017, eq. 1; Ainslie et al. 2023; Dao et al. 2022, algorithm 1 (online
 /// softmax); Liu et al. 2023 (blocks of keys in turn).
 void attention(const Context& context, const AttentionShape& shape, const Visibility& visibility,
-               const QueriesKeysValues& qkv, const Tensor& y_RQ, const Tensor& lse_BHT);
+               const QueriesKeysValues& qkv, const Tensor& y_RQ, const Tensor& lse_BHT,
+               const Tensor& max_scores_H = {});
 
 /// The targets of gradients, and whether gradients are added to them. Each target has the inputs'
 /// dtype or f32 (f64 for f64 inputs); dk and dv have the same. A target that is added to is f32

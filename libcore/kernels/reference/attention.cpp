@@ -67,6 +67,16 @@ struct Scores {
   double scale, cap;
 };
 
+/// Returns the largest scaled product of a query and the keys that it sees; −∞ if it sees none.
+template <class T>
+double largest_scaled_product(const Heads<T>& heads, std::int64_t D, const Scores& scores, const Seen& seen,
+                              std::int64_t t) {
+  double largest = -std::numeric_limits<double>::infinity();
+  for (std::int64_t s = seen.begin; s < seen.end; ++s)
+    largest = std::max(largest, scores.scale * dot(heads.q.row(t), heads.k.row(s), D));
+  return largest;
+}
+
 /// Computes one query's softmax over the keys that it sees, and the values' mean under it. Returns
 /// the log of the sum of exponentials.
 template <class T>
@@ -134,7 +144,8 @@ void put(const Sums& sums, bool add, const Columns& to) {
 
 template <class T>
 void attention(const Context&, const AttentionShape& shape, const Visibility& visibility,
-               const QueriesKeysValues& qkv, const Tensor& y_RQ, const Tensor& lse_BHT) {
+               const QueriesKeysValues& qkv, const Tensor& y_RQ, const Tensor& lse_BHT,
+               const Tensor& max_scores_H) {
   const std::int64_t B = shape.batch, H = shape.query_heads, T_q = shape.sequence, D = shape.head_dim;
   const std::int64_t keys = Heads<T>::num_keys(shape, qkv);
   std::vector<double> score(static_cast<std::size_t>(keys));
@@ -146,6 +157,9 @@ void attention(const Context&, const AttentionShape& shape, const Visibility& vi
         const Seen seen = seen_keys(shape, visibility, keys, b, t);
         lse_BHT.data<T>()[(b * H + h) * T_q + t] =
             static_cast<T>(attend(heads, D, Scores(shape), seen, t, score, y.row(t)));
+        if (!max_scores_H) continue;
+        T& largest = max_scores_H.data<T>()[h];
+        largest = std::max(largest, static_cast<T>(largest_scaled_product(heads, D, Scores(shape), seen, t)));
       }
     }
   }

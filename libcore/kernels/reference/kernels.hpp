@@ -31,7 +31,8 @@ void gated_activation_backward(const Context&, Activation f, const Tensor& dy_RF
 // attention.hpp
 template <class T>
 void attention(const Context&, const AttentionShape& shape, const Visibility& visibility,
-               const QueriesKeysValues& qkv, const Tensor& y_RQ, const Tensor& lse_BHT);
+               const QueriesKeysValues& qkv, const Tensor& y_RQ, const Tensor& lse_BHT,
+               const Tensor& max_scores_H);
 template <class T>
 void attention_backward(const Context&, const AttentionShape& shape, const Visibility& visibility,
                         const Tensor& dy_RQ, const QueriesKeysValues& qkv, const Tensor& y_RQ,

@@ -4,6 +4,8 @@
 // Source: Dao et al. 2022, algorithm 1; Dao 2023 for the division among threads.
 //
 // Legend: see attention_panels.hpp; S keys of a block; N tile_columns, the queries of a panel.
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -110,6 +112,9 @@ void attend_panel(const ForwardJob<T>& job, const ForwardScratch& scratch, std::
   multiply_panels<Multiply>(seen.end - seen.begin, ceil_div(D, unit), scratch.keys + seen.begin * U, U,
                             scratch.queries + panel * U * N, scratch.scores + seen.begin * N, N, false);
   const AttentionShape& shape = job.call.shape;
+  if (job.largest)
+    raise_largest(job.call, job.first_key, query, key + seen.begin, seen.end - seen.begin, seen.masked,
+                  scratch.scores + seen.begin * N, job.largest);
   if (shape.scores.softcap != 0) {
     take_tanh((seen.end - seen.begin) * N, tanh_factor(shape), scratch.scores + seen.begin * N);
   }
@@ -176,9 +181,16 @@ void attend(ForwardJob<T> job, const ForwardScratch& scratch) {
   for (std::int64_t panel = 0; panel < job.panels; ++panel) finish_panel(job, scratch, panel);
 }
 
+/// Raises a head's largest score, which several threads may do at the same time.
+inline void raise(float score, float& largest) {
+  const std::atomic_ref<float> shared(largest);
+  float before = shared.load(std::memory_order_relaxed);
+  while (score > before && !shared.compare_exchange_weak(before, score, std::memory_order_relaxed)) continue;
+}
+
 template <class Multiply, class T>
 void attention_of(const Context& context, const AttentionCall& call, const Tensor& y_RQ,
-                  const Tensor& lse_BHT) {
+                  const Tensor& lse_BHT, const Tensor& max_scores_H) {
   const AttentionShape& shape = call.shape;
   const std::int64_t D = shape.head_dim, U = feature_units<Multiply>(D), features = padded_features<R>(D);
   const std::int64_t heads = shape.batch * shape.query_heads;
@@ -207,17 +219,23 @@ void attention_of(const Context& context, const AttentionCall& call, const Tenso
     const std::int64_t b = number % heads / shape.query_heads, h = number % shape.query_heads;
     const AttentionHead<T> head(call, b, h);
     [[maybe_unused]] const typename Multiply::OnThread on_thread{};
+    float products[num_lanes];
+    std::fill_n(products, num_lanes, -std::numeric_limits<float>::infinity());
     attend<Multiply, T>({call, head, FirstKeys(call, b), output_rows<T>({y_RQ}, head.row, head.column, false),
-                         lse, first * panels * N, panels},
+                         lse, first * panels * N, panels, max_scores_H ? products : nullptr},
                         scratch);
+    if (max_scores_H)
+      raise(score_scale<float>(shape) * *std::max_element(products, products + num_lanes),
+            max_scores_H.data<float>()[h]);
   });
 }
 
 void attention(const Context& context, const AttentionShape& shape, const Visibility& visibility,
-               const QueriesKeysValues& qkv, const Tensor& y_RQ, const Tensor& lse_BHT) {
+               const QueriesKeysValues& qkv, const Tensor& y_RQ, const Tensor& lse_BHT,
+               const Tensor& max_scores_H) {
   const AttentionCall call(shape, visibility, qkv);
   with_arithmetic(context, qkv.q.rows_RS.dtype(), [&](auto multiply, auto element) {
-    attention_of<decltype(multiply), decltype(element)>(context, call, y_RQ, lse_BHT);
+    attention_of<decltype(multiply), decltype(element)>(context, call, y_RQ, lse_BHT, max_scores_H);
   });
 }
 
@@ -270,8 +288,9 @@ HWY_EXPORT(attention);
 HWY_EXPORT(merge_attention);
 
 void attention(const Context& context, const AttentionShape& shape, const Visibility& visibility,
-               const QueriesKeysValues& qkv, const Tensor& y_RQ, const Tensor& lse_BHT) {
-  HWY_DYNAMIC_DISPATCH(attention)(context, shape, visibility, qkv, y_RQ, lse_BHT);
+               const QueriesKeysValues& qkv, const Tensor& y_RQ, const Tensor& lse_BHT,
+               const Tensor& max_scores_H) {
+  HWY_DYNAMIC_DISPATCH(attention)(context, shape, visibility, qkv, y_RQ, lse_BHT, max_scores_H);
 }
 
 void merge_attention(const Context& context, const AttentionShape& shape, const PartialAttention& a,

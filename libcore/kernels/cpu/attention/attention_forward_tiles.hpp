@@ -190,6 +190,9 @@ void attend_panel(const ForwardJob<BFloat16>& job, const ForwardScratch& scratch
   for (std::int64_t begin = seen.begin, end; begin < seen.end; begin = end) {
     end = HWY_MIN(round_down(begin, slab_keys) + slab_keys, seen.end);
     tiles.score(begin, end);
+    if (job.largest)
+      raise_largest(call, job.first_key, query, key + begin, end - begin, seen.masked, scratch.scores,
+                    job.largest);
     if (call.shape.scores.softcap != 0) {
       take_tanh((end - begin) * slab_queries, tanh_factor(call.shape), scratch.scores);
     }

@@ -5,6 +5,7 @@
 // operand, tile_columns for a right one.
 
 #include <cmath>
+#include <limits>
 
 #include "kernels/cpu/attention/attention_head.hpp"
 #include "kernels/cpu/gemm/gemm_pack.hpp"
@@ -329,6 +330,39 @@ inline void take_tanh(std::int64_t count, float factor, float* products) {
     const V x = hn::Mul(hn::LoadU(floats, products + i), hn::Set(floats, factor));
     hn::StoreU(hyperbolic_tangent(x), floats, products + i);
   }
+}
+
+/// Raises `largest`, num_lanes values, to the products of a panel's queries and the `keys` keys from
+/// `key` on that they see. `products` are by key, one query to a lane, and neither capped nor masked.
+template <bool MASKED>
+void raise_largest(const AttentionCall& call, const FirstKeys& first_key, std::int64_t query,
+                   std::int64_t key, std::int64_t keys, const float* products, float* largest) {
+  constexpr hn::RebindToSigned<Floats> integers;
+  const V lowest = hn::Set(floats, -std::numeric_limits<float>::infinity());
+  V all = hn::LoadU(floats, largest);
+  for (std::int64_t n = 0; n < tile_columns && query + n < call.queries; n += num_lanes) {
+    const auto begin = first_keys(first_key, query + n, key);
+    const auto last = last_keys(call, query + n, key);
+    V top = lowest;
+    for (std::int64_t j = 0; j < keys; ++j) {
+      V product = hn::LoadU(floats, products + j * tile_columns + n);
+      if constexpr (MASKED) {
+        const auto row = hn::Set(integers, static_cast<std::int32_t>(j));
+        const auto unseen = hn::Or(hn::Lt(row, begin), hn::Gt(row, last));
+        product = hn::IfThenElse(hn::RebindMask(floats, unseen), lowest, product);
+      }
+      top = hn::Max(top, product);
+    }
+    const std::int64_t queries = HWY_MIN(call.queries - query - n, num_lanes);  // the others are padding
+    all = hn::Max(all, hn::IfThenElse(hn::FirstN(floats, static_cast<std::size_t>(queries)), top, lowest));
+  }
+  hn::StoreU(all, floats, largest);
+}
+/// `masked` says that some queries do not see all of the keys.
+inline void raise_largest(const AttentionCall& call, const FirstKeys& first_key, std::int64_t query,
+                          std::int64_t key, std::int64_t keys, bool masked, const float* products,
+                          float* largest) {
+  (masked ? raise_largest<true> : raise_largest<false>)(call, first_key, query, key, keys, products, largest);
 }
 
 #if HWY_TARGET == HWY_AVX3  // AVX-512, which every processor with AMX has

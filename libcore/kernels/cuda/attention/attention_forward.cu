@@ -85,7 +85,7 @@ __global__ void find_first(std::int64_t rows, std::int64_t sequence, std::int64_
 }  // namespace
 
 void attention(const Context& context, const AttentionShape& shape, const Visibility& visibility,
-               const QueriesKeysValues& qkv, const Tensor& y_RQ, const Tensor& lse_BHT) {
+               const QueriesKeysValues& qkv, const Tensor& y_RQ, const Tensor& lse_BHT, const Tensor&) {
   if (attention_by_library(context, shape, visibility, qkv, y_RQ, lse_BHT)) return;
   const AttentionProblem p(shape, visibility, qkv.k.rows_RS.dim(0));
   with_elements(qkv.q.rows_RS.dtype(), [&](auto element) {
