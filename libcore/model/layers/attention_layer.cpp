@@ -55,10 +55,11 @@ void AttentionLayer::forward(const Context& context, const MicroBatch& micro_bat
   const kernels::AttentionShape heads = shape(micro_batch.batch, micro_batch.sequence);
   const Tensor first_R = first_visible(context, micro_batch);
   if (is_ring())
-    RingAttention(ops_, heads, first_R, window_).forward(context, saved.qkv_RE, saved.y_RQ, saved.lse_BHT);
+    RingAttention(ops_, heads, first_R, window_)
+        .forward(context, saved.qkv_RE, saved.y_RQ, saved.lse_BHT, micro_batch.max_scores_H);
   else
     kernels::attention(context, heads, {first_R}, kernels::packed(heads, saved.qkv_RE), saved.y_RQ,
-                       saved.lse_BHT);
+                       saved.lse_BHT, micro_batch.max_scores_H);
   if (!y_LC) return;
   row_parallel(context, ops_, saved.y_RQ, w.output_weight_CQ, w.output_bias_C, residual_LC, y_LC);
 }

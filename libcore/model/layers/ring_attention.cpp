@@ -115,17 +115,19 @@ void RingAttention::attend(const Context& context, const Tensor& qkv_RE, const B
         part.lse_BHT = context.scratch().allocate(before.lse_BHT.dtype(), before.lse_BHT.shape());
       }
       kernels::attention(context, chunk_shape_, visibility(chunk, block, key_chunk),
-                         operands(qkv_RE, block.kv, chunk, key_chunk), part.y_RQ, part.lse_BHT);
+                         operands(qkv_RE, block.kv, chunk, key_chunk), part.y_RQ, part.lse_BHT,
+                         sums.max_scores_H);
       if (!is_first) kernels::merge_attention(context, chunk_shape_, before, part, after);
     }
   }
 }
 
 void RingAttention::forward(const Context& context, const Tensor& qkv_RE, const Tensor& y_RQ,
-                            const Tensor& lse) const {
+                            const Tensor& lse, const Tensor& max_scores_H) const {
   const Arena::Scope scope(context.scratch());
   const bool is_exact = y_RQ.dtype() == lse.dtype();
-  PartialResult sums{is_exact ? y_RQ : context.scratch().allocate(lse.dtype(), y_RQ.shape()), lse};
+  PartialResult sums{is_exact ? y_RQ : context.scratch().allocate(lse.dtype(), y_RQ.shape()), lse,
+                     max_scores_H};
   for_blocks(context, keys_and_values(context, qkv_RE),
              [&](const Block& block) { attend(context, qkv_RE, block, sums, y_RQ); });
 }

@@ -39,8 +39,10 @@ class RingAttention {
   RingAttention(const TensorParallelOps& ops, const kernels::AttentionShape& shape, const Tensor& first_R,
                 std::optional<std::int64_t> window = {});
 
-  /// Computes y_RQ and lse, [2, B, H, chunk], from packed rows.
-  void forward(const Context& context, const Tensor& qkv_RE, const Tensor& y_RQ, const Tensor& lse) const;
+  /// Computes y_RQ and lse, [2, B, H, chunk], from packed rows. If max_scores_H is present, raises it to the
+  /// largest scores of the rank's queries (see kernels::attention).
+  void forward(const Context& context, const Tensor& qkv_RE, const Tensor& y_RQ, const Tensor& lse,
+               const Tensor& max_scores_H = {}) const;
   /// Replaces the packed rows by their gradient.
   void backward(const Context& context, const Tensor& dy_RQ, const Tensor& qkv_RE, const Tensor& y_RQ,
                 const Tensor& lse) const;
@@ -55,6 +57,7 @@ class RingAttention {
   };
   struct PartialResult {  // results so far, and the number of key chunks seen by each query chunk
     Tensor y_RQ, lse_BHT;
+    Tensor max_scores_H;
     std::int64_t num_seen[Zigzag::num_chunks] = {};
   };
   Zigzag zigzag_of(int rank) const {

@@ -204,6 +204,8 @@ void Executor::forward(const Action& action, const StepHooks& hooks) {
   MicroBatch micro_batch = activations_.micro_batch(action);
   const Arena::Scope scope(context_.scratch());
   if (trains_ && hooks.auxiliary) micro_batch.auxiliary_AR = auxiliary_terms(unit, micro_batch);
+  if (trains_ && hooks.max_scores && unit.spec().kind == model::UnitKind::block)
+    micro_batch.max_scores_H = hooks.max_scores(action.unit);
   const Tensor x = input(action);
   Activations::Record& mine = activations_.record_of(action);
   mine.saved = activations_.acquire(unit.saved_bytes(micro_batch.batch, micro_batch.sequence));
