@@ -138,6 +138,17 @@ void add_optimizer(OptionTable& t, Settings& s) {
           "the squared logarithm of the sum of exponentials of the logits. Chowdhery et al. 2022 (section 5) "
           "use 1e-4. The loss that dt-train reports is without z-loss; metrics.jsonl has z-loss in "
           "auxiliary_losses.")
+      .conflicts_with(evaluation)
+      .add("qk-clip", &s.qk_clip, "SCORE",
+           "largest attention score of a head; above it, its query and key weights are scaled; 0: none")
+      .details(
+          "A head's score is the largest scaled product of a query and a key of a step's tokens, before soft "
+          "caps. After the update of the step, the weights and biases of the head's queries and keys are "
+          "each "
+          "multiplied by the root of SCORE / score. If query heads share key heads, those of its queries "
+          "alone are multiplied by SCORE / score. Kimi K2 uses 100 with Muon (Kimi Team 2025, section 2.1). "
+          "It takes CPUs, and models without norms of queries and keys. metrics.jsonl has "
+          "max_attention_score and clipped_heads.")
       .conflicts_with(evaluation);
 }
 

@@ -44,6 +44,7 @@ void add_foreign_option_names(OptionTable& t) {
       .add_aliases("clip-norm", {"clip-grad", "grad-clip", "grad-clip-norm", "max-grad-norm", "max-norm",
                                  "gradient-clipping", "gradient-clip-val"})
       .add_aliases("z-loss", {"z-loss-multiplier", "z-loss-coeff", "z-loss-weight", "softmax-auxiliary-loss"})
+      .add_aliases("qk-clip", {"muonclip", "qk-clip-threshold", "qk-clip-tau"})
       .add_aliases("precision", {"dtype", "mixed-precision", "bf16", "fp16", "torch-dtype"})
       .add_aliases("matmul", {"tf32", "float32-matmul-precision"})
       .add_aliases("recompute",

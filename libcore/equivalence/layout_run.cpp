@@ -177,8 +177,10 @@ LayoutResult run_layout(const plan::Plan& plan, const data::Mixture& dataset, co
   if (!make_steps(plan, stepper, state, each, request, result)) return result;
   // The recorded bytes include the sums of decision points.
   const std::size_t num_auxiliary = runtime->auxiliary_losses().size();
+  const auto num_scores =
+      static_cast<std::size_t>(plan.qk_clip > 0 ? plan.spec.layers * plan.spec.query_heads : 0);
   const std::int64_t control_bytes =
-      world.size() > 1 ? train::LocalStepReport::bytes(num_auxiliary) * plan.total_steps : 0;
+      world.size() > 1 ? train::LocalStepReport::bytes(num_auxiliary, num_scores) * plan.total_steps : 0;
   result.moved_bytes =
       parallel::recorded_bytes(world) - bytes_before - control_bytes - runtime->executor().warm_up_bytes();
   result.data_digest = state.data_digest;

@@ -54,6 +54,7 @@ struct Plan {
   ParameterSettings parameter_settings;
   double clip_norm = 1;
   double z_loss = 0;                                   // coefficient of z-loss; 0: none
+  double qk_clip = 0;                                  // largest attention score of QK-clip; 0: none
   std::optional<optim::LossScaleSettings> loss_scale;  // for fp16
   ResumeRequest resume;
   DurationRequest duration;           // total_steps follows from it

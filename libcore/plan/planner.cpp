@@ -147,6 +147,21 @@ void check_adam_eps(double eps, DType type) {
               fmt::format("use at least {:.3g}; 1e-8 is usual", least));
 }
 
+/// Checks that the largest attention scores can be found, and that the scale of weights changes them.
+void check_qk_clip(const Settings& s, const Plan& plan) {
+  if (s.qk_clip == 0) return;
+  if (plan.spec.qk_norm != model::QkNorm::none)
+    throw Error(ErrorKind::usage,
+                fmt::format("--qk-clip {}: the model normalizes queries and keys, so that the scale of their "
+                            "weights does not change attention scores",
+                            s.qk_clip),
+                "leave out --qk-clip: the norms bound the scores");
+  if (plan.device != Device::host())
+    throw usage_error(
+        "--qk-clip needs the largest attention scores, which no kernel for GPUs gives: it cannot be combined "
+        "with --device cuda");
+}
+
 /// Returns the factor of learning rates.
 double learning_rate_scale(const Settings& s, const Plan& plan) {
   if (!s.learning_rate.reference_batch) return 1;
@@ -231,6 +246,8 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Mixt
   plan.ema = s.ema;
   plan.clip_norm = s.clip_norm;
   plan.z_loss = s.z_loss;
+  check_qk_clip(s, plan);
+  plan.qk_clip = s.qk_clip;
   if (has_narrow_range(plan.precision.compute)) plan.loss_scale = {.fixed = s.loss_scale};
   return plan;
 }

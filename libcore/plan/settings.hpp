@@ -42,6 +42,7 @@ struct Settings {
   double clip_norm = 1.0;
   double ema = 0;
   double z_loss = 0;
+  double qk_clip = 0;
 
   DType precision = DType::f32;
   DType grad_dtype = DType::f32;

@@ -255,6 +255,7 @@ void Trainer::log_step(const Decision& decision, const StepTimes& times) {
         {.step = state_.step,
          .loss = decision.loss,
          .auxiliary = std::move(auxiliary),
+         .attention = decision.attention,
          .lr = plan_.schedule.at(state_.step),
          .grad_norm = decision.grad_norm,
          .tokens = state_.tokens_consumed,

@@ -176,6 +176,17 @@ std::size_t update_scratch_bytes(const Plan& plan, const parallel::LocalTable& l
   return parallel::MatrixPlan(local).scratch_bytes(plan.precision.master());
 }
 
+/// Returns the bytes of the largest attention scores, on this rank and of all heads as ranks exchange them.
+std::size_t score_bytes(const Plan& plan, const parallel::LocalTable& local) {
+  if (plan.qk_clip == 0) return 0;
+  std::int64_t blocks = 0;
+  for (const int unit : local.units())
+    blocks += local.table().units()[to_index(unit)].kind == model::UnitKind::block ? 1 : 0;
+  const std::int64_t heads = plan.spec.query_heads;
+  return storage_bytes(statistics_dtype(plan.precision.compute), blocks * heads / plan.layout.tp) +
+         storage_bytes(DType::f64, plan.spec.layers * heads);
+}
+
 /// Returns the bytes of the current batch and of the one read ahead: tokens, labels and, if documents
 /// are masked, their starts.
 std::size_t batch_bytes(const Plan& plan) {
@@ -325,7 +336,8 @@ std::vector<MemoryEstimate> estimate_memory(const Plan& asked) {
     MemoryEstimate& memory = stages.emplace_back(held_bytes(plan, local));
     memory.activations =
         static_cast<std::size_t>(parallel::activation_peak_bytes(list, bytes)) +
-        std::max(scratch_bytes(plan, units, local.units()), update_scratch_bytes(plan, local));
+        std::max(scratch_bytes(plan, units, local.units()), update_scratch_bytes(plan, local)) +
+        score_bytes(plan, local);
     memory.workspaces = workspace_bytes(plan);
     if (plan.device != Device::host() && plan.launch.device_collectives.empty())
       memory.pinned = peak_pinned_bytes(plan, local, list);

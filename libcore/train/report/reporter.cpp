@@ -66,6 +66,10 @@ void Reporter::train(const TrainRecord& r) {
             {"data_digest", to_hex(r.data_digest)}};
   json["mean_loss"] = r.mean_loss;
   for (const auto& [name, value] : r.auxiliary) json["auxiliary_losses"][name] = value;
+  if (r.attention) {
+    json["max_attention_score"] = r.attention->max_score;
+    json["clipped_heads"] = r.attention->num_clipped_heads;
+  }
   if (r.loss_scale) json["loss_scale"] = *r.loss_scale;
   for (const SourceEpochs& source : r.sources)
     json["samples"][escape_invalid_utf8(source.name)] = source.samples;

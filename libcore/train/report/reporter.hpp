@@ -11,6 +11,7 @@
 #include "base/cli/console.hpp"
 #include "base/io/files.hpp"
 #include "checkpoint/reader.hpp"
+#include "optim/qk_clip.hpp"
 #include "train/report/source_epochs.hpp"
 
 namespace dt::train {
@@ -27,6 +28,7 @@ struct TrainRecord {
   std::int64_t step = 0;
   double loss = 0;
   std::vector<std::pair<std::string, double>> auxiliary{};  // name and value of each auxiliary loss
+  std::optional<optim::AttentionScores> attention{};        // with QK-clip
   double lr = 0;
   double grad_norm = 0;
   std::uint64_t tokens = 0;  // since the start of the run

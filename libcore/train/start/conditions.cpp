@@ -70,6 +70,7 @@ std::string describe_conditions(const plan::Plan& plan, const std::vector<std::s
       {"mup_base_head_dim", plan.parameter_settings.mup.base_head_dim()},
       {"clip_norm", plan.clip_norm},
       {"z_loss", plan.z_loss},
+      {"qk_clip", plan.qk_clip},
       {"mask_documents", plan.mask_documents},
       {"instruction_set", instruction_set()},
       {"build", build_description()},

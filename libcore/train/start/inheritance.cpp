@@ -103,6 +103,7 @@ const std::vector<InheritanceRule>& inheritance_rules() {
       {"mup-base-head-dim", training},
       {"clip-norm", training},
       {"z-loss", training},
+      {"qk-clip", training},
       {"save-every", cadence},
       {"background-save", cadence},
       {"checkpoint-writers-per-node", never},

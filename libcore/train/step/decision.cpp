@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "comm/exchange.hpp"
 #include "optim/gradient_scale.hpp"
+#include "tensor/host_tensor.hpp"
 
 namespace dt::train {
 
@@ -75,11 +76,11 @@ void visit(LocalStepReport& report, Int64Serializer cursor) {
 
 }  // namespace
 
-std::int64_t LocalStepReport::bytes(std::size_t num_auxiliary_losses) {
+std::int64_t LocalStepReport::bytes(std::size_t num_auxiliary_losses, std::size_t num_scores) {
   LocalStepReport report(num_auxiliary_losses);
   std::vector<std::int64_t> numbers;
   visit(report, {numbers, true});
-  return static_cast<std::int64_t>(numbers.size() * sizeof(std::int64_t));
+  return static_cast<std::int64_t>(numbers.size() * sizeof(std::int64_t) + num_scores * sizeof(double));
 }
 
 void LocalStepReport::all_reduce(comm::Communicator& world) {
@@ -88,6 +89,9 @@ void LocalStepReport::all_reduce(comm::Communicator& world) {
   visit(*this, {numbers, true});
   comm::all_reduce_sum(world, numbers);
   visit(*this, {numbers, false});
+  if (max_scores.empty()) return;
+  const Tensor scores = host_tensor(max_scores);
+  world.all_reduce(scores, scores, Reduction::max).wait_host();
 }
 
 double Decision::total_loss() const {

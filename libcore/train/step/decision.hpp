@@ -3,24 +3,30 @@
 // a rank learns alone takes effect only there, so that all ranks act on the same bits.
 
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/numeric/exact_sum.hpp"
 #include "comm/communicator.hpp"
 #include "model/layers/auxiliary_loss.hpp"
+#include "optim/qk_clip.hpp"
 #include "run/save/save_target.hpp"
 
 namespace dt::train {
 
 /// One rank's contribution.
 struct LocalStepReport {
-  /// `num_auxiliary_losses` is the model's, the same on all ranks.
-  explicit LocalStepReport(std::size_t num_auxiliary_losses = 0) : auxiliary(num_auxiliary_losses) {}
+  /// `num_auxiliary_losses` is the model's, the same on all ranks. So is `num_scores`: the heads of all
+  /// layers if their largest attention scores are wanted, else 0.
+  explicit LocalStepReport(std::size_t num_auxiliary_losses = 0, std::size_t num_scores = 0)
+      : auxiliary(num_auxiliary_losses), max_scores(num_scores, -std::numeric_limits<double>::infinity()) {}
 
   ExactSum nll;                     // over the rank's targets
   std::vector<ExactSum> auxiliary;  // terms of each auxiliary loss of the model that the rank counts
   ExactSum squared_norm;            // over the gradient elements that the rank counts
+  std::vector<double> max_scores;   // largest attention score of each head of each layer
   std::uint64_t data_digest = 0;    // digest of the samples that the rank counts; sums mod 2⁶⁴
   std::uint64_t head_digest = 0;    // the same digest, computed by last stages
   std::int64_t next_targets = 0;    // targets that the rank counts in the next step, if they vary
@@ -28,9 +34,9 @@ struct LocalStepReport {
   bool output_failed = false;       // a line of metrics or a row of the table could not be written
   bool superseded = false;          // a newer generation has taken the run over
   run::SaveProgress save;           // progress of the save in flight
-  /// Returns the bytes that combine() sends, as the recorder counts them.
-  static std::int64_t bytes(std::size_t num_auxiliary_losses = 0);
-  /// Replaces the report by the sum over all ranks.
+  /// Returns the bytes that all_reduce() sends, as the recorder counts them.
+  static std::int64_t bytes(std::size_t num_auxiliary_losses = 0, std::size_t num_scores = 0);
+  /// Replaces the report by the sum over all ranks, and the scores by their maximum.
   /// Numerics: exact, so that the order of ranks does not matter.
   /// Collective: all ranks.
   void all_reduce(comm::Communicator& world);
@@ -50,6 +56,7 @@ struct Decision {
 
   double loss = 0;  // Σ nll ÷ the step's targets
   std::vector<AuxiliaryValue> auxiliary{};
+  std::optional<optim::AttentionScores> attention{};  // with QK-clip
   std::int64_t targets = 0;  // targets of the step, on all ranks; if 0, its loss proves nothing
   double grad_norm = 0;
   double grad_scale = 1;    // combines clipping and the division by the loss scale

@@ -42,6 +42,7 @@ Stepper::Stepper(const plan::Plan& plan, ModelRuntime& runtime, const data::Mixt
       sums_(runtime.context(), first_auxiliary + static_cast<int>(auxiliary_losses_.size())),
       targets_vary_(dataset.masks_targets()),
       next_targets_(targets_vary_ ? count_first_targets() : plan.tokens_per_step()) {
+  if (plan_.qk_clip > 0) qk_clip_.emplace(runtime.context(), runtime.storage(), plan.spec, plan.qk_clip);
   if (!plan_.loss_scale) {  // an earlier start may have had one
     state_.loss_scale = 0;
     state_.loss_scale_good_steps = 0;
@@ -127,9 +128,14 @@ Decision Stepper::run_actions(data::Batch& batch, const std::function<void(Local
   if (runtime_.local().counts_targets()) step_report.head_digest = digest;
   Decision decision;
   parallel::StepHooks hooks = loss_hooks();
+  if (qk_clip_) {
+    qk_clip_->start_step();
+    hooks.max_scores = [&](int unit) { return qk_clip_->max_scores(unit); };
+  }
   hooks.control = [&] {
     add_squared_norm();
     drain_sums(step_report);
+    if (qk_clip_) step_report.max_scores = qk_clip_->all_scores();
     if (report) report(step_report);
     if (targets_vary_ && runtime_.local().counts_targets())
       step_report.next_targets = loader_.num_targets_ahead();
@@ -139,11 +145,12 @@ Decision Stepper::run_actions(data::Batch& batch, const std::function<void(Local
     decision = decide(step_report, targets, plan_.clip_norm, loss_scale_.value, auxiliary_losses_,
                       plan_.tokens_per_step());
     decision.targets = num_targets;
+    if (qk_clip_) decision.attention = qk_clip_->summarize(step_report.max_scores);
     adjust_loss_scale(decision);
   };
   hooks.step = [&] {
     if (decision.finite && !decision.superseded)
-      take_optimizer_step(plan_.schedule.at(step), decision.grad_scale);
+      take_optimizer_step(plan_.schedule.at(step), decision.grad_scale, step_report.max_scores);
   };
   runtime_.executor().run(actions_, micro_batches.list(),
                           static_cast<int>(runtime_.lanes().first_micro_batch()), hooks);
@@ -199,13 +206,15 @@ void Stepper::adjust_loss_scale(Decision& decision) {
   state_.loss_scale_good_steps = loss_scale_.good_steps;
 }
 
-void Stepper::take_optimizer_step(double lr, double grad_scale) {
+void Stepper::take_optimizer_step(double lr, double grad_scale, std::span<const double> max_scores) {
   const kernels::OptimizerStep step{.settings = plan_.optimizer,
                                     .lr = lr,
                                     .step = state_.step + 1 - state_.skipped_steps,
                                     .grad_scale = grad_scale,
                                     .rounding_key = rounding_key_};
-  weight_update_.run(step, plan_.schedule.lr);
+  weight_update_.run(step, plan_.schedule.lr, [&] {
+    if (qk_clip_) qk_clip_->scale_weights(max_scores);
+  });
 }
 
 }  // namespace dt::train

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "plan/plan.hpp"
 #include "train/step/decision.hpp"
 #include "train/step/model_runtime.hpp"
+#include "train/step/qk_clip.hpp"
 #include "train/step/weight_update.hpp"
 
 namespace dt::train {
@@ -59,7 +61,8 @@ class Stepper {
   Samples next_samples() const;
   std::int64_t count_first_targets();
   Decision run_actions(data::Batch& batch, const std::function<void(LocalStepReport&)>& report);
-  void take_optimizer_step(double lr, double grad_scale);
+  /// `max_scores` are the step's, on all ranks; empty without QK-clip.
+  void take_optimizer_step(double lr, double grad_scale, std::span<const double> max_scores);
   enum Sum { nll, squared_norm, first_auxiliary };
   LocalStepReport empty_report() const { return LocalStepReport(auxiliary_losses_.size()); }
   /// Moves the sums to the report.
@@ -79,6 +82,7 @@ class Stepper {
   parallel::ActionList actions_;
   PhiloxKey rounding_key_;
   WeightUpdate weight_update_;
+  std::optional<QkClip> qk_clip_;
   optim::LossScale loss_scale_;
   std::vector<model::AuxiliaryLoss> auxiliary_losses_;  // the model's
   parallel::DeviceSums sums_;                           // sums of Sum, then of auxiliary_losses_

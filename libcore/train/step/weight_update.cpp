@@ -74,7 +74,8 @@ WeightUpdate::WeightUpdate(const Context& context, parallel::ModelStorage& stora
   if (optim::updates_matrices(settings)) matrices_ = std::make_unique<MatrixUpdate>(context, storage);
 }
 
-void WeightUpdate::run(const kernels::OptimizerStep& step, double peak_lr) {
+void WeightUpdate::run(const kernels::OptimizerStep& step, double peak_lr,
+                       const std::function<void()>& clip) {
   if (factored_) factored_->run(step);
   if (!factored_) update_ranges(matrices_ ? optim::step_of_others(step, peak_lr) : step);
   if (matrices_) {
@@ -83,6 +84,7 @@ void WeightUpdate::run(const kernels::OptimizerStep& step, double peak_lr) {
     of_matrices.settings.weight_decay *= of_matrices_.decays ? of_matrices_.decay_scale : 0;
     matrices_->run(of_matrices);
   }
+  if (clip) clip();
   if (ema_ > 0) update_average(context_, ema_, storage_);
   storage_.weights().mark_updated();
 }

@@ -1,6 +1,7 @@
 #pragma once
 // The last action of a step: the optimizer's update of this rank's weights.
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -21,9 +22,10 @@ class WeightUpdate {
                const optim::OptimizerSettings& settings,
                const plan::ParameterSettings& parameter_settings = {}, double ema = 0);
 
-  /// Makes one update. Gradients must be complete. `peak_lr` is the schedule's.
+  /// Makes one update. Gradients must be complete. `peak_lr` is the schedule's. `clip`, if present, then
+  /// changes the new masters and weights.
   /// Collective: if the optimizer updates whole matrices or factors moments, the ranks of the stage.
-  void run(const kernels::OptimizerStep& step, double peak_lr);
+  void run(const kernels::OptimizerStep& step, double peak_lr, const std::function<void()>& clip = {});
 
  private:
   void update_ranges(const kernels::OptimizerStep& step);

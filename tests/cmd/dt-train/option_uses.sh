@@ -19,7 +19,7 @@ refused_with() {
 
 evaluation="seed steps tokens epochs grad-lanes grad-dtype loss-scale recompute zero zero-group comm-bucket-bytes"
 evaluation+=" lr min-lr warmup-steps schedule decay-steps decay-shape final-steps lr-reference-batch optimizer weight-decay beta1 beta2 adam-eps momentum nesterov adam-lr beta2-decay clip-threshold scale-parameter relative-step"
-evaluation+=" moments lr-scale no-decay mup-base-width mup-base-head-dim ema clip-norm z-loss"
+evaluation+=" moments lr-scale no-decay mup-base-width mup-base-head-dim ema clip-norm z-loss qk-clip"
 kept_runs="save-every background-save checkpoint-writers-per-node checkpoint-local encrypt-copies flush-every keep-last keep-every"
 expect_equal "$(refused_with --eval-only)" \
   "$evaluation $kept_runs eval-every log-every peak-flops profile dry-run compare-layouts show-schedule" "evaluation"
