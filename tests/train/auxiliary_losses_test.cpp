@@ -5,162 +5,24 @@
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <span>
 #include <unistd.h>
 #include <vector>
 
 #include "base/text/text.hpp"
-#include "comm/threads/thread_group.hpp"
-#include "data/test_dataset.hpp"
-#include "model/initialise.hpp"
-#include "parallel/grouped_spec.hpp"
-#include "plan/action_lists.hpp"
-#include "plan/planner.hpp"
-#include "support/toy_feed_forward.hpp"
-#include "train/start/start.hpp"
+#include "train/trained_job.hpp"
 #include "train/trainer.hpp"
 
 using namespace dt;
 using namespace dt::train;
-using Json = nlohmann::json;
+using dt_test::Job, dt_test::Steps, dt_test::learning_rate, dt_test::largest_difference, dt_test::make_steps,
+    dt_test::mixture;
 
 namespace {
 
-using Parameters = std::vector<std::vector<double>>;
-constexpr double learning_rate = 0.5;
+using Json = nlohmann::json;
 constexpr test::ToyKind counting(test::toy_coefficient, true);
 constexpr test::ToyKind silent(0), infinite(std::numeric_limits<double>::infinity()), overflowing(1e307);
-
-/// Makes a dataset of a few hundred tokens, of which only some are targets.
-std::string make_dataset(const dt_test::Folder& folder) {
-  std::string lines;
-  for (int i = 0; i < 80; ++i)
-    lines += fmt::format("{{\"messages\": [{{\"role\": \"{}\", \"content\": \"{:05}\"}}]}}\n",
-                         i % 3 == 0 ? "user" : "bot", i * i * i % 99991);
-  dt_test::put(folder / "chats.jsonl", lines);
-  data::MakeOptions options = dt_test::plain_options({folder / "chats.jsonl"});
-  options.lines.turns = data::TurnFormat{"", "", {"bot"}};
-  dt_test::make(folder / "out", options);
-  return (folder / "out").string();
-}
-
-const data::Mixture& mixture() {
-  static const dt_test::Folder folder;
-  static const data::Mixture of_folder(make_dataset(folder));
-  return of_folder;
-}
-
-/// Training of four layers, two of which have the kind, in two micro-batches a step.
-struct Job {
-  explicit Job(const model::FeedForwardKind& kind = test::toy_kind()) : Job(kind, kind) {}
-  Job(const model::FeedForwardKind& first, const model::FeedForwardKind& second) {
-    const model::FeedForwardKind* const mlp = &model::swiglu_mlp();
-    spec.feed_forward =
-        model::PerLayer<const model::FeedForwardKind*>(std::vector{mlp, &first, &second, mlp});
-    spec.vocabulary = 260;
-    spec.mlp_hidden = 2 * spec.hidden;
-    spec.init_std = 0.3;
-    settings.sequence_length = 8;
-    settings.global_batch = 4;
-    settings.micro_batch = 2;
-    settings.grad_lanes = 2;
-    settings.duration.steps = 2;
-    settings.precision = DType::f64;
-    settings.optimizer.kind = optim::OptimizerKind::sgd;
-    settings.optimizer.weight_decay = settings.clip_norm = 0;
-    settings.learning_rate.kind = optim::LearningRateScheduleKind::constant;
-    settings.learning_rate.peak = learning_rate;
-    settings.logging.peak_flops = 1e9;  // measures none
-  }
-
-  Start start(comm::Communicator& world) const {
-    Start start;
-    const plan::Launch launch{
-        .rank = world.rank(), .num_ranks = world.size(), .ranks_per_node = world.size()};
-    start.plan = plan::Planner(settings, spec, &mixture(), launch).plan();
-    start.plan.loss_scale = loss_scale;
-    start.groups = plan::make_groups(start.plan, world);
-    start.runtime =
-        std::make_unique<ModelRuntime>(start.plan, ModelRuntime::Purpose::training, *start.groups);
-    const parallel::LocalTable& local = start.runtime->local();
-    for (const parallel::LocalParam& param : local.params()) {
-      const auto fill = [&](const Piece& piece, const Tensor& values) {
-        model::initialise(local.spec(param), start.plan.seed, piece, values, 1);
-        if (change) change(local.spec(param).name, values.span<double>());
-      };
-      start.runtime->storage().set_weights(start.runtime->context(), param, fill);
-    }
-    start.state = initial_state(start.plan, mixture());
-    return start;
-  }
-
-  plan::Settings settings;
-  model::ModelSpec spec = dt_test::grouped_spec(4, false);
-  int num_ranks = 1;
-  std::optional<optim::LossScaleSettings> loss_scale{};
-  /// Changes a rank's initial weights.
-  std::function<void(const std::string& name, std::span<double> values)> change{};
-};
-
-/// Copies what a rank holds to the whole parameters.
-void copy_weights(const Start& start, Parameters& parameters) {
-  const parallel::LocalTable& local = start.runtime->local();
-  parameters.resize(local.table().params().size());
-  for (const parallel::LocalParam& param : local.params()) {
-    std::vector<double>& whole = parameters[static_cast<std::size_t>(param.param)];
-    whole.resize(static_cast<std::size_t>(param.piece.global.numel()));
-    const Tensor own = param.view_in_shard(start.runtime->storage().group_weights(param.group));
-    for (const CopyRange& range : intersect(param.owned_piece, Piece::whole(param.piece.global)))
-      std::copy_n(own.data<double>() + range.source, range.count, whole.begin() + range.target);
-  }
-}
-
-double largest_difference(const Parameters& a, const Parameters& b) {
-  double most = 0;
-  for (std::size_t p = 0; p < a.size(); ++p) {
-    for (std::size_t i = 0; i < a[p].size(); ++i) {
-      const double difference = std::abs(a[p][i] - b.at(p).at(i));
-      if (!(difference <= most)) most = difference;  // true for NaN too
-    }
-  }
-  return most;
-}
-
-struct Result {
-  std::vector<Decision> decisions;  // each rank's, in the order of steps
-  Parameters before, after;
-  checkpoint::TrainingState state;
-};
-
-/// Makes all steps of a job, or those to the first without an update.
-Result make_steps(const Job& job) {
-  Result result;
-  std::mutex mutex;
-  mixture();
-  comm::run_threads(job.num_ranks, [&](comm::Communicator& world) {
-    world.engine().set_timeout(20);
-    Start start = job.start(world);
-    Stepper stepper(start.plan, *start.runtime, mixture(), start.state, world);
-    std::vector<Decision> own;
-    Parameters before;
-    copy_weights(start, before);
-    for (StepTimes times; start.state.step < start.plan.total_steps;) {
-      own.push_back(stepper.step({}, times));
-      if (!own.back().finite) break;
-    }
-    const std::scoped_lock lock(mutex);
-    result.decisions.insert(result.decisions.end(), own.begin(), own.end());
-    result.before = before;
-    copy_weights(start, result.after);
-    result.state = start.state;
-    return 0;
-  });
-  return result;
-}
 
 struct Run {
   dt_test::Caught error;
@@ -231,12 +93,12 @@ TEST_CASE("z-loss is a mean over targets beside a loss that is the nll alone") {
 }
 
 TEST_CASE("layouts, micro-batches and recompute change neither auxiliary losses nor weights") {
-  const Result expected = make_steps(Job());
+  const Steps expected = make_steps(Job());
   const auto check = [&](int num_ranks, double tolerance, const std::function<void(plan::Settings&)>& set) {
     Job job;
     job.num_ranks = num_ranks;
     set(job.settings);
-    const Result result = make_steps(job);
+    const Steps result = make_steps(job);
     CAPTURE(num_ranks, job.settings.pp, job.settings.tp, job.settings.cp, job.settings.micro_batch);
     REQUIRE(result.decisions.size() == 2 * static_cast<std::size_t>(num_ranks));
     for (std::size_t i = 0; i < result.decisions.size(); ++i) {
@@ -263,7 +125,7 @@ TEST_CASE("a step of two micro-batches descends the slope of the total loss") {
   job.spec.logit_scale = 1.5, job.spec.logit_softcap = 3;
   without.spec.logit_scale = 1.5, without.spec.logit_softcap = 3;
   job.settings.duration.steps = without.settings.duration.steps = 1;
-  const Result result = make_steps(job), plain = make_steps(without);
+  const Steps result = make_steps(job), plain = make_steps(without);
   CHECK(plain.decisions.at(0).total_loss() == result.decisions.at(0).loss);
   CHECK(plain.decisions.at(0).auxiliary.at(0).value == result.decisions.at(0).auxiliary.at(0).value);
   const model::ParameterTable table(job.spec);
@@ -278,7 +140,7 @@ TEST_CASE("a step of two micro-batches descends the slope of the total loss") {
     };
     const double slope = (total_at(1e-5) - total_at(-1e-5)) / 2e-5;
     const auto p = std::ranges::find(table.params(), name, &model::ParamSpec::name) - table.params().begin();
-    const auto gradient = [&](const Result& of) {
+    const auto gradient = [&](const Steps& of) {
       const auto i = static_cast<std::size_t>(p);
       return (of.before.at(i).at(element) - of.after.at(i).at(element)) / learning_rate;
     };
@@ -290,11 +152,11 @@ TEST_CASE("a step of two micro-batches descends the slope of the total loss") {
 TEST_CASE("the loss scale divides out of auxiliary losses and of their gradients") {
   Job job;
   job.settings.z_loss = 0.05;
-  const Result expected = make_steps(job);
+  const Steps expected = make_steps(job);
   for (const bool is_fixed : {true, false}) {
     job.loss_scale.emplace().growth_steps = 1;
     if (is_fixed) job.loss_scale->fixed = 1024;
-    const Result result = make_steps(job);
+    const Steps result = make_steps(job);
     CHECK(result.state.loss_scale == (is_fixed ? 1024 : 4 * job.loss_scale->initial));
     for (std::size_t i = 0; i < 2; ++i) {
       CHECK(result.decisions.at(i).total_loss() == expected.decisions.at(i).total_loss());
@@ -308,7 +170,7 @@ TEST_CASE("no lower loss scale is tried for an auxiliary loss that is not finite
   const auto check = [](Job job, int num_ranks, bool skips) {
     job.num_ranks = num_ranks;
     job.loss_scale.emplace();
-    const Result result = make_steps(job);
+    const Steps result = make_steps(job);
     for (const Decision& decision : result.decisions) {
       CHECK(std::isfinite(decision.loss));
       CHECK(std::isfinite(decision.total_loss()) == skips);
@@ -325,7 +187,7 @@ TEST_CASE("no lower loss scale is tried for an auxiliary loss that is not finite
 
 TEST_CASE("metrics have auxiliary losses if there are some; a run ends if one is not finite") {
   const dt_test::Folder folder;
-  const Result expected = make_steps(Job());
+  const Steps expected = make_steps(Job());
   const Run toy = train_as_run(Job(), run::RunDirectory(folder / "toy"));
   CHECK(toy.error.says("config.json cannot express"));  // the save after the last step
   REQUIRE(toy.lines.size() == 2);
