@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# On a device: moments in bf16 and the average of the weights, near those of the CPU, and with equal bits after a resume and in another layout.
+source "$(dirname "${BASH_SOURCE[0]}")/../device.sh"
+make_shards shards
+small_model llama.json llama
+small=(--model llama.json --sequence-length 16 --global-batch 2 --micro-batch 1 --grad-lanes 2 --schedule constant --eval-every 3 --ema 0.7
+  --moments bf16)
+averages() { counted "$1" | sed -nE 's/.*"kind":"eval","step":([0-9]+),.*"ema_val_loss":([-0-9.e]+)[,}].*/\1 \2/p'; }
+
+for precision in fp32 bf16; do
+  train "$precision-cpu" "${small[@]}" --steps 6 --precision $precision 2>/dev/null
+  on_device train $precision "${small[@]}" --steps 6 --precision $precision 2>/dev/null
+  expect_equal "$(averages $precision | wc -l)" 2 "evaluations of the average in $precision"
+  expect_close "$(averages $precision)" "$(averages "$precision-cpu")" 2e-3 "the average's losses in $precision"
+  expect_close "$(losses $precision)" "$(losses "$precision-cpu")" 2e-3 "losses in $precision"
+
+  on_device train "$precision-halves" "${small[@]}" --steps 3 --precision $precision 2>/dev/null
+  on_device train "$precision-halves" "${small[@]}" --steps 6 --precision $precision --comm threads=2 --zero 1 2>/dev/null
+  expect_same_model $precision "$precision-halves"
+  expect_equal "$(averages "$precision-halves")" "$(averages $precision)" "the average's losses after a resume in $precision"
+done
