@@ -299,24 +299,22 @@ class UnitOperationsBuilder {
 std::vector<Operation> of_step(const Plan& plan, const KernelFeatures& traits) {
   const model::ParameterTable table(plan.spec);
   const parallel::LocalTable local(table, plan.layout, plan.place);
-  const std::vector<optim::StateKind> kinds = plan.state_kinds();
   double own = 0, state_bytes = 0, all = 0;
   const int groups = static_cast<int>(local.groups().size());
   for (const parallel::LocalGroup& group : local.groups()) {
     own += static_cast<double>(group.state_numel());
     all += static_cast<double>(group.numel);
   }
-  for (const optim::StateKind& kind : kinds) {
+  for (const optim::StateKind& kind : plan.state_kinds()) {
     const parallel::StateLayout layout(local, kind);
     const auto element_bytes = static_cast<double>(dtype_bytes(kind.dtype_beside(DType::f32)));
     for (int group = 0; group < groups; ++group)
       state_bytes += static_cast<double>(layout.numel(group)) * element_bytes;
   }
+  const double masters_bytes = (plan.ema > 0 ? 3 : 2) * own * single_bytes;
   Operation update =
       Operation::memory(optim::optimizer(plan.optimizer.kind).title,
-                        2 * (own * single_bytes + state_bytes) + own * (single_bytes + half_bytes) +
-                            (plan.ema > 0 ? own * single_bytes : 0),
-                        groups);
+                        masters_bytes + 2 * state_bytes + own * (single_bytes + half_bytes), groups);
   update.efficiency = traits.few_instructions ? 1 : instruction_bound;
   return {Operation::memory("norm of gradients", own * single_bytes, groups), update,
           Operation::memory("zeroing gradients", all * single_bytes, groups)};
