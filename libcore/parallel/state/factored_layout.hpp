@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/numeric/range.hpp"
 #include "parallel/state/local_table.hpp"
 
 namespace dt::parallel {
