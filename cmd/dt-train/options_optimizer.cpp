@@ -67,8 +67,8 @@ void add_optimizer(OptionTable& t, Settings& s) {
       .choice("decay-shape", &s.learning_rate.decay_shape, "shape of the decay in --decay-steps")
       .details(
           "After a part p of --decay-steps, the learning rate is min-lr + (lr - min-lr) x f. f is 1 - p "
-          "(linear), (1 + cos(pi p)) / 2 (cosine) or 1 - sqrt(p) (1-sqrt). With exponential, it is "
-          "lr x (min-lr / lr)^p.")
+          "(linear), (1 + cos(pi p)) / 2 (cosine) or 1 - sqrt(p) (1-sqrt). With exponential, it is lr x "
+          "(min-lr / lr)^p.")
       .conflicts_with(evaluation)
       .require("--schedule " + join_kinds(optim::takes_decay_shape),
                [&s] { return optim::takes_decay_shape(s.learning_rate.kind); })
@@ -88,8 +88,8 @@ void add_optimizer(OptionTable& t, Settings& s) {
       .details(
           "master: that of the weights that are updated, fp32 or fp64. bf16 takes half the memory: moments "
           "are computed in fp32 and stored rounded at random, up or down with the probabilities that keep "
-          "their mean. The random bits depend on --seed, step and element alone. Muon's momentum stays "
-          "fp32. A resume converts the moments if the type changes.")
+          "their mean. The random bits depend on --seed, step and element alone. Muon's momentum stays fp32. "
+          "A resume converts the moments if the type changes.")
       .conflicts_with(evaluation)
       .require(fmt::format("--optimizer {}", fmt::join(optim::users_of_moments(), " or ")),
                [&s] { return std::ranges::count(optim::users_of_moments(), name_of(s.optimizer.kind)) > 0; });
@@ -117,16 +117,14 @@ void add_optimizer(OptionTable& t, Settings& s) {
           "by the square root of SIZE / head size: queries start smaller, and learn slower, by that factor.")
       .conflicts_with(evaluation)
       .require("--mup-base-width", [&s] { return s.mup.base_width.has_value(); });
-      .conflicts_with(evaluation);
   t.add("ema", &s.ema, "DECAY",
         "decay of a moving average of the weights, as 0.999, which evaluations use, too; 0: none", 0, 1)
       .details(
           "After each update, average = DECAY x average + (1 - DECAY) x weights, in the type of the masters. "
-          "The "
-          "average begins with the initial weights, without warm-up or correction. Checkpoints keep it. Each "
-          "evaluation takes twice the time and also reports ema_val_loss. dt-merge --ema exports the "
-          "average. A "
-          "resume may change DECAY. Added on resume, the average begins with the weights; --ema 0 drops it.")
+          "The average begins with the initial weights, without warm-up or correction. Checkpoints keep it. "
+          "Each evaluation takes twice the time and also reports ema_val_loss. dt-merge --ema exports the "
+          "average. A resume may change DECAY. Added on resume, the average begins with the weights; --ema 0 "
+          "drops it.")
       .conflicts_with(evaluation);
   t.add("clip-norm", &s.clip_norm, "X", "maximum L2 norm of the whole gradient; 0: no clipping")
       .conflicts_with(evaluation)
@@ -134,9 +132,8 @@ void add_optimizer(OptionTable& t, Settings& s) {
            "coefficient of z-loss, which keeps logits from drifting; 0: none")
       .details(
           "A step minimizes the loss plus COEFFICIENT times z-loss: the mean, over the targets of the step, "
-          "of "
-          "the squared logarithm of the sum of exponentials of the logits. Chowdhery et al. 2022 (section 5) "
-          "use 1e-4. The loss that dt-train reports is without z-loss; metrics.jsonl has z-loss in "
+          "of the squared logarithm of the sum of exponentials of the logits. Chowdhery et al. 2022 (section "
+          "5) use 1e-4. The loss that dt-train reports is without z-loss; metrics.jsonl has z-loss in "
           "auxiliary_losses.")
       .conflicts_with(evaluation)
       .add("qk-clip", &s.qk_clip, "SCORE",
@@ -144,10 +141,9 @@ void add_optimizer(OptionTable& t, Settings& s) {
       .details(
           "A head's score is the largest scaled product of a query and a key of a step's tokens, before soft "
           "caps. After the update of the step, the weights and biases of the head's queries and keys are "
-          "each "
-          "multiplied by the root of SCORE / score. If query heads share key heads, those of its queries "
-          "alone are multiplied by SCORE / score. Kimi K2 uses 100 with Muon (Kimi Team 2025, section 2.1). "
-          "It takes CPUs, and models without norms of queries and keys. metrics.jsonl has "
+          "each multiplied by the root of SCORE / score. If query heads share key heads, those of its "
+          "queries alone are multiplied by SCORE / score. Kimi K2 uses 100 with Muon (Kimi Team 2025, "
+          "section 2.1). It takes CPUs, and models without norms of queries and keys. metrics.jsonl has "
           "max_attention_score and clipped_heads.")
       .conflicts_with(evaluation);
 }
