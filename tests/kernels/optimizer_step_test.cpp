@@ -91,7 +91,7 @@ TEST_CASE("fast updates agree with their references over many steps", "[device]"
         };
         check_fast_kernel(run);
         check_fast_half_kernel(run, Threads::any, 4e-3);
-        check_gpu_kernel(run);
+        if (count < 2000 || wide_gradient) check_gpu_kernel(run);
         if (count < 2000) check_gpu_places(run);
       }
     }
