@@ -4,6 +4,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <utility>
 
 #include "kernels/elementwise.hpp"
 #include "kernels/fixture.hpp"
@@ -133,16 +135,21 @@ TEST_CASE("the random bits differ by step, parameter, element and moment") {
 }
 
 TEST_CASE("updates with moments in bf16 agree with the reference and on GPUs", "[device]") {
+  const std::optional<DType> no_copy;
   for (const std::int64_t count : {1, 37, 2051}) {
-    for (const bool has_copy : {false, true}) {
+    for (const auto& [gradient, copied] : {std::pair{DType::f32, no_copy},
+                                           {DType::f32, DType::bf16},
+                                           {DType::f32, DType::f16},
+                                           {DType::bf16, no_copy},
+                                           {DType::bf16, DType::bf16},
+                                           {DType::bf16, DType::f16}}) {
       const Case run = [=](Fixture& f) -> std::vector<Tensor> {
         const Tensor w = f.random({count}, 1), m = f.random_in(DType::bf16, {count}, 2),
                      v = f.random_in(DType::bf16, {count}, 3, 0);
-        const Tensor copy = has_copy ? f.random_in(DType::bf16, {count}, 4) : Tensor();
+        const Tensor copy = copied ? f.random_in(*copied, {count}, 4) : Tensor();
         OptimizerStep step = exact_step({.parameter = 1, .first = 5, .begin = 2, .row = 31, .stride = 33}, 1);
         for (; step.step <= 3; ++step.step)
-          optimizer_step(f.context, step, w, f.random_in(has_copy ? DType::bf16 : DType::f32, {count}, 5),
-                         std::array{m, v}, copy);
+          optimizer_step(f.context, step, w, f.random_in(gradient, {count}, 5), std::array{m, v}, copy);
         return {w, copy ? copy : w, m, v};
       };
       check_gpu_as_cpu(DType::f32, run, 4e-3);

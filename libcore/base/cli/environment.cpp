@@ -45,6 +45,10 @@ constexpr auto table = std::to_array<EnvironmentVariable>({
      "ranks."},
     {"MPIR_CVAR_CH3_INTERFACE_HOSTNAME", ranks,
      "The address of the host. Not recorded, as it differs between ranks."},
+    {"MPIR_CVAR_PMI_VERSION", ranks,
+     "The version of PMI in which MPICH talks to its launcher. dt uses PMI_FD only with version 1, the "
+     "default. "
+     "Recorded with each start."},
     {"MPI_LOCALNRANKS", ranks, "The number of ranks on this host. Set by MPICH's launcher."},
     {"NCCL_*", ranks,
      "Settings of NCCL. Recorded with each start; a warning names those that differ between ranks."},
