@@ -84,6 +84,24 @@ void parse_property(const JsonValue& optimizer, const char* name, E kernels::Sta
   }
 }
 
+/// Errors: input, a kind has a number for each row or column of what has none, or an average of the weights
+/// is not as the weights are.
+void check_kinds(const std::vector<kernels::StateKind>& kinds, const std::string& where) {
+  using enum kernels::ParameterScope;
+  for (const kernels::StateKind& kind : kinds) {
+    if (kind.shape != kernels::StateShape::parameter && kind.scope != matrices &&
+        kind.scope != block_matrices)
+      throw input_error(
+          "{}: state_shapes has {} for '{}', whose state_scopes is {}; expected matrices or "
+          "block-matrices",
+          where, name_of(kind.shape), kind.name, name_of(kind.scope));
+    const bool is_of_weights = kind.name == kind_weights || kind.name == kernels::average_kind;
+    if (is_of_weights && kind != kernels::StateKind(kind.name))
+      throw input_error("{}: '{}' has a scope, shape or type of its own; expected those of the weights",
+                        where, kind.name);
+  }
+}
+
 /// Checkpoints from before there was a choice are AdamW's.
 StoredOptimizer parse_optimizer(const JsonValue& state) {
   if (!state.has("optimizer")) return {"adamw", {kind_first_moment, kind_second_moment}, {}};
@@ -98,6 +116,7 @@ StoredOptimizer parse_optimizer(const JsonValue& state) {
   }
   parse_property(o, "state_scopes", &kernels::StateKind::scope, optimizer.state_kinds);
   parse_property(o, "state_shapes", &kernels::StateKind::shape, optimizer.state_kinds);
+  check_kinds(optimizer.state_kinds, o.where());
   return optimizer;
 }
 
@@ -243,8 +262,8 @@ kernels::StateKind StoredOptimizer::find_kind(const std::string& name) const {
   return found == state_kinds.end() ? kernels::StateKind(name) : *found;
 }
 
-bool StoredOptimizer::has_kind(const std::string& kind) const {
-  return std::ranges::count(state_kinds, kind, &kernels::StateKind::name) > 0;
+bool StoredOptimizer::has_kind(const std::string& name) const {
+  return std::ranges::count(state_kinds, name, &kernels::StateKind::name) > 0;
 }
 
 std::string to_json(const model::Layout& layout) {

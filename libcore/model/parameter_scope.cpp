@@ -37,6 +37,7 @@ bool is_in_scope(const ParameterTable& table, int param, ParameterScope scope) {
 
 Shape state_shape(const Shape& param, kernels::StateShape form) {
   if (form == kernels::StateShape::parameter) return param;
+  DT_CHECK(param.rank() >= 2, "a parameter of rank {} has no {}", param.rank(), name_of(form));
   std::vector<std::int64_t> dims = param.dims();
   dims.erase(dims.end() - (form == kernels::StateShape::rows ? 1 : 2));
   return Shape(dims);

@@ -86,6 +86,18 @@ TEST_CASE("a manifest says in which type a kind of state is stored if it is not 
         std::string::npos);
 }
 
+TEST_CASE("a manifest may give rows and columns to matrices alone, and weights' form to the average") {
+  using enum kernels::ParameterScope;
+  Manifest m = filled();
+  m.state.optimizer = {"adafactor", {{"adafactor_r", matrices, kernels::StateShape::rows}, "ema"}, "{}"};
+  const std::string text = to_json(m);
+  CHECK(parse_manifest(text, "manifest.json").state.optimizer.state_kinds == m.state.optimizer.state_kinds);
+  CHECK(parse_error(edited(text, R"("adafactor_r":"matrices")", R"("adafactor_r":"vectors")"))
+            .find("expected matrices or block-matrices") != std::string::npos);
+  CHECK(parse_error(edited(text, R"("state_scopes":{)", R"("state_scopes":{"ema":"matrices",)"))
+            .find("'ema' has a scope") != std::string::npos);
+}
+
 TEST_CASE("weights alone are a whole checkpoint of an optimizer that keeps no state") {
   Manifest m = filled();
   m.pieces.pop_back();

@@ -382,8 +382,9 @@ def safetensors_seeds():
 STATE = {"step": 10, "samples_consumed": 20, "tokens_consumed": 640, "data_digest": "0" * 16, "seed": 1, "sequence_length": 32,
          "global_batch": 2, "micro_batch": 1, "grad_lanes": 1, "dataset_digest": "0" * 16, "precision": "fp32", "matmul": "fp32",
          "skipped_steps": 0, "loss_scale": 0.0, "loss_scale_good_steps": 0, "optimizer": {"name": "lion", "state_kinds": ["lion_m"],
-         "state_dtypes": {"lion_m": "bf16"}, "hyper_parameters": {"beta1": 0.9}}, "schedule": {"kind": "cosine", "lr": 0.1,
-         "min_lr": 0.0, "warmup_steps": 1, "decay_steps": 0, "total_steps": 20}, "conditions": {"tp": 1}}
+         "state_dtypes": {"lion_m": "bf16"}, "state_scopes": {"lion_m": "matrices"}, "state_shapes": {"lion_m": "rows"},
+         "hyper_parameters": {"beta1": 0.9}}, "schedule": {"kind": "cosine", "lr": 0.1, "min_lr": 0.0, "warmup_steps": 1,
+         "decay_steps": 0, "total_steps": 20}, "conditions": {"tp": 1}}
 PIECE = {"tensor": "head.weight", "kind": "weights", "dtype": "f32", "global": [4, 2], "start": [0, 0], "box": [4, 2],
          "begin": 0, "end": 8, "file": "rank-00000.h5", "dataset": "/weights/head.weight", "offset": 0, "digests": ["0" * 16]}
 FILE = {"name": "rank-00000.h5", "bytes": 32, "metadata_digest": "0" * 16}
