@@ -61,6 +61,11 @@ fs::path choose_weights(const plan::Settings& settings, const comm::Ranks& ranks
   return comm::broadcast_text(ranks.world, path);
 }
 
+/// Returns whether all ranks have the error. If a single rank has it, the others would not answer.
+bool all_ranks_know(const Error& error, const comm::Ranks& ranks) {
+  return ranks.world.size() == 1 || dynamic_cast<const comm::SharedError*>(&error) != nullptr;
+}
+
 /// Returns whether a checkpoint that was found by --resume auto is gone. A running job of the run
 /// has then pruned it and has newer checkpoints.
 bool was_pruned(const plan::Settings& settings, const fs::path& checkpoint, const comm::Ranks& ranks) {
@@ -117,8 +122,16 @@ int evaluate_weights(plan::Settings settings, const fs::path& path, const data::
   const auto result = evaluate(*runtime, dataset, request, ranks);
   std::optional<Evaluation> average;
   if (average_source && result.stopped_by == 0) {
-    comm::run_collectively(ranks.world, [&] { runtime->load_weights(*average_source); });
-    average = evaluate(*runtime, dataset, request, ranks);
+    try {
+      comm::run_collectively(ranks.world, [&] { runtime->load_weights(*average_source); });
+      average = evaluate(*runtime, dataset, request, ranks);
+    } catch (const Error& error) {
+      if (!all_ranks_know(error, ranks) || !was_pruned(settings, path, ranks)) throw;
+      ranks.console.warn(
+          "{} was removed by a running job before its averaged weights were read: they are not "
+          "evaluated",
+          path.string());
+    }
   }
   const int stopped_by = average ? average->stopped_by : result.stopped_by;
   if (stopped_by != 0) {
@@ -153,10 +166,7 @@ int evaluate_only(const plan::Settings& settings, const std::vector<OptionValue>
       try {
         return evaluate_weights(settings, path, *dataset, signals, used);
       } catch (const Error& error) {
-        // Other ranks do not know the error of a single rank, so they would not answer.
-        const bool all_know =
-            used.world.size() == 1 || dynamic_cast<const comm::SharedError*>(&error) != nullptr;
-        if (!all_know || !was_pruned(settings, path, used)) throw;
+        if (!all_ranks_know(error, used) || !was_pruned(settings, path, used)) throw;
         used.console.info("{} was removed by a running job: using a newer checkpoint", path.string());
       }
     }
