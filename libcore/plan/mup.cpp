@@ -43,6 +43,15 @@ const Rule& rule_of(OptimizerKind optimizer) {
               fmt::format("use one of: {}", fmt::join(names, ", ")));
 }
 
+/// Returns x to a power that is a multiple of 1/2, by operations that every machine rounds alike: initial
+/// values depend on it.
+double power(double x, double exponent) {
+  double result = 1, left = std::abs(exponent);
+  for (; left >= 1; --left) result *= x;
+  if (left > 0) result *= std::sqrt(x);
+  return exponent < 0 ? 1 / result : result;
+}
+
 }  // namespace
 
 Mup::Mup(const MupRequest& request, const model::ModelSpec& spec, OptimizerKind optimizer) {
@@ -74,16 +83,16 @@ MupFactors Mup::factors(const model::ParameterTable& table, int param) const {
   const model::ParamSpec& spec = table.params()[to_index(param)];
   MupFactors factors;
   if (model::parameter_class(table, param) == ParameterClass::matrix) {
-    factors = {std::pow(width_, -0.5), std::pow(width_, matrix_power_)};
+    factors = {power(width_, -0.5), power(width_, matrix_power_)};
   } else {
     const double size = spec.sums_over_tensor_ranks ? head_dim_ : width_;  // a norm of head_dim features
-    factors.lr = std::pow(size, table_power_);
+    factors.lr = power(size, table_power_);
   }
   double multiplier = 1;
   if (spec.name.starts_with("final_norm.")) multiplier = 1 / width_;
-  if (spec.name.find(scores_) != spec.name.npos) multiplier = std::pow(head_dim_, -0.5);
+  if (spec.name.find(scores_) != spec.name.npos) multiplier = power(head_dim_, -0.5);
   factors.init *= multiplier;
-  factors.lr *= std::pow(multiplier, multiplier_power_);
+  factors.lr *= power(multiplier, multiplier_power_);
   return factors;
 }
 

@@ -157,9 +157,10 @@ void check_qk_clip(const Settings& s, const Plan& plan) {
                             s.qk_clip),
                 "leave out --qk-clip: the norms bound the scores");
   if (plan.device != Device::host())
-    throw usage_error(
-        "--qk-clip needs the largest attention scores, which no kernel for GPUs gives: it cannot be combined "
-        "with --device cuda");
+    throw Error(ErrorKind::usage,
+                fmt::format("--qk-clip {} needs the largest attention scores, which no kernel for GPUs gives",
+                            s.qk_clip),
+                "use --device cpu, or --qk-clip 0");
 }
 
 /// Returns the factor of learning rates.
@@ -237,8 +238,9 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Mixt
     throw Error(ErrorKind::usage, "--moments bf16 cannot be combined with --precision fp64",
                 "use --moments master, or another --precision");
   if (optim::factors_moments(plan.optimizer) && plan.device != Device::host())
-    throw usage_error("--optimizer {} has no kernels for GPUs: it cannot be combined with --device cuda",
-                      name_of(plan.optimizer.kind));
+    throw Error(ErrorKind::usage,
+                fmt::format("--optimizer {} has no kernels for GPUs", name_of(plan.optimizer.kind)),
+                "use --device cpu, or another --optimizer");
   plan.parameter_settings = parse_parameter_settings(s.parameter_classes, model::ParameterTable(plan.spec));
   plan.parameter_settings.mup = Mup(s.mup, plan.spec, plan.optimizer.kind);
   check_adam_eps(plan.optimizer.eps, plan.precision.master());
