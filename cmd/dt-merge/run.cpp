@@ -146,7 +146,8 @@ std::string summary(const Options& options, std::int64_t step, std::int64_t para
   const std::size_t count = options.checkpoints.size();
   const std::string of =
       count == 1 ? fmt::format("step {}", step) : fmt::format("the mean of {} checkpoints", count);
-  return fmt::format("{} parameters of {}{}, {}{}", format_count(static_cast<std::uint64_t>(parameters)), of,
+  return fmt::format("{} parameters of {}{}{}, {}{}", format_count(static_cast<std::uint64_t>(parameters)),
+                     options.ema ? "the average at " : "", of,
                      options.with_optimizer ? " with optimizer state" : "", format_bytes(result.bytes),
                      result.num_shards == 1 ? "" : fmt::format(" in {} shards", result.num_shards));
 }
@@ -182,6 +183,7 @@ int run(const Options& options, Console& console) {
                                            {"shards", result.num_shards},
                                            {"dtype", precision_name(result.dtype)},
                                            {"checkpoints", options.checkpoints.size()},
+                                           {"ema", options.ema},
                                            {"tokenizer", !how.files.empty() || keeps_tokenizer(source)},
                                            {"clamped", result.clamped.values}};
     console.write_text(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");

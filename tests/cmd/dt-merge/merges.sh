@@ -26,7 +26,7 @@ expect_equal "$(stat -c %s hf/model.safetensors)" $((8 + header + 12104 * 4)) "t
 expect_equal "$(head -c 44 hf/model.safetensors | tail -c 36)" '{"__metadata__":{"format":"pt"},"tra'
 
 expect_exit 0 dt-merge --json "$a" --out model.h5
-expect_equal "$(cat stdout)" '{"path":"model.h5","format":"h5","step":10,"parameters":12104,"bytes":48416,"tensors":36,"shards":1,"dtype":"fp32","checkpoints":1,"tokenizer":false,"clamped":0}'
+expect_equal "$(cat stdout)" '{"path":"model.h5","format":"h5","step":10,"parameters":12104,"bytes":48416,"tensors":36,"shards":1,"dtype":"fp32","checkpoints":1,"ema":false,"tokenizer":false,"clamped":0}'
 expect_exit 0 dt-merge "$b" --out model2.h5
 cmp model.h5 model2.h5 || fail "layouts make different HDF5 files"
 for writers in 2 3 5 7; do cmp model.h5 "w$writers.h5" || fail "$writers writers make a different HDF5 file"; done
