@@ -24,7 +24,11 @@ std::string full_version() {
 /// Makes the barrier of PMI-1, which Hydra and Slurm understand, with the launcher at the other end of `fd`.
 void pmi_barrier(int fd) {
   constexpr std::string_view request = "cmd=barrier_in\n";
-  if (::write(fd, request.data(), request.size()) != static_cast<ssize_t>(request.size())) return;
+  for (std::string_view left = request; !left.empty();) {
+    const ssize_t sent = ::write(fd, left.data(), left.size());
+    if (sent < 0 && errno != EINTR) return;
+    if (sent > 0) left.remove_prefix(static_cast<std::size_t>(sent));
+  }
   char c = 0;
   while (c != '\n') {  // the answer is one line
     const ssize_t got = ::read(fd, &c, 1);
