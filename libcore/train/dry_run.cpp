@@ -180,6 +180,9 @@ Json describe(const plan::Plan& plan, std::int64_t done, const std::string& orig
     json["mup_base_width"] = mup.base_width();
     json["mup_base_head_dim"] = mup.base_head_dim();
   }
+  if (plan.optimizer.moments != optim::MomentType::master) json["moments"] = name_of(plan.optimizer.moments);
+  if (plan.ema > 0) json["ema"] = plan.ema;
+  if (plan.qk_clip > 0) json["qk_clip"] = plan.qk_clip;
   json["host_memory_bytes"] = plan::host_memory_bytes(plan, stages);
   if (plan.device != Device::host()) {
     json["workspaces_bytes"] = memory.workspaces;

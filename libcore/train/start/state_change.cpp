@@ -28,13 +28,14 @@ std::vector<std::string> describe_state_changes(const checkpoint::TrainingState&
                                   precision_name(before->dtype_beside(masters_then)),
                                   precision_name(kind.dtype_beside(now.precision.master()))));
   }
+  const bool had_average = then.optimizer.has_kind(kernels::average_kind);
   const double decay = ema_of(then.optimizer);
-  if (now.ema > 0 && decay == 0)
+  if (now.ema > 0 && !had_average)
     changes.push_back(fmt::format("the average of weights (--ema {}) begins with the weights of step {}",
                                   now.ema, then.step));
-  if (now.ema == 0 && decay > 0)
+  if (now.ema == 0 && had_average)
     changes.push_back(fmt::format("the average of weights (--ema {}) is dropped", decay));
-  if (now.ema > 0 && decay > 0 && now.ema != decay)
+  if (now.ema > 0 && had_average && now.ema != decay)
     changes.push_back(
         fmt::format("the decay of the average of weights was {} and is now {}", decay, now.ema));
   return changes;
