@@ -133,8 +133,7 @@ void add_output(OptionTable& table, Options& options) {
       .details(
           "A larger model is split into several files of whole tensors, with an index that transformers "
           "reads.")
-      .add("ema", &options.ema,
-           "export the moving average of the weights that dt-train --ema keeps, as the weights")
+      .add("ema", &options.ema, "export the moving average that dt-train --ema keeps, instead of the weights")
       .add("with-optimizer", &options.with_optimizer, "also export the optimizer state, as stored")
       .details(
           "hf writes optimizer.safetensors. h5 writes /KIND/NAME beside the parameters, such as "

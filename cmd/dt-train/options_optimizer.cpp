@@ -86,10 +86,11 @@ void add_optimizer(OptionTable& t, Settings& s) {
     add_hyper_parameter(t, s, parameter);
   t.choice("moments", &s.optimizer.moments, "data type in which AdamW's moments are stored")
       .details(
-          "master: that of the weights that are updated, fp32 or fp64. bf16 takes half the memory: moments "
-          "are computed in fp32 and stored rounded at random, up or down with the probabilities that keep "
-          "their mean. The random bits depend on --seed, step and element alone. Muon's momentum stays fp32. "
-          "A resume converts the moments if the type changes.")
+          "master is the type of the weights that the optimizer updates: fp32 or fp64. bf16 halves the "
+          "memory of the moments. Each step computes them in fp32 and rounds them stochastically: up or down, "
+          "with probabilities that preserve their mean. The random bits depend only on --seed, step, "
+          "parameter and element. Muon's momentum stays fp32. A resume with another type converts the "
+          "moments.")
       .conflicts_with(evaluation)
       .require(fmt::format("--optimizer {}", fmt::join(optim::users_of_moments(), " or ")),
                [&s] { return std::ranges::count(optim::users_of_moments(), name_of(s.optimizer.kind)) > 0; });
@@ -102,29 +103,30 @@ void add_optimizer(OptionTable& t, Settings& s) {
       .details(parameter_classes)
       .conflicts_with(evaluation)
       .add("mup-base-width", &s.mup.base_width, "WIDTH",
-           "hidden size of a narrower model whose --lr this one takes, by muP", 1)
+           "hidden size of the narrower model for which --lr was tuned; enables muP", 1)
       .details(
           "muP (Yang et al. 2022) sets initial weights and learning rates so that the best --lr of the "
-          "narrower model is that of this one, m = hidden size / WIDTH times as wide. With AdamW and Lion, "
-          "matrices of blocks start with a variance divided by m and have their learning rate divided by m. "
-          "The final norm starts at 1/m and has its learning rate divided by m, which divides the logits by "
-          "m. Weight decay takes the undivided learning rate. With WIDTH = hidden size nothing changes.")
+          "narrower model is also the best one of this model. Let m be hidden size / WIDTH. With AdamW and "
+          "Lion, the initial variance and the learning rate of the matrices of blocks are divided by m. The "
+          "final norm starts at 1/m, which divides the logits by m, and its learning rate is divided by m. "
+          "Weight decay takes the undivided learning rate. If WIDTH is the hidden size, nothing changes.")
       .conflicts_with(evaluation)
       .add("mup-base-head-dim", &s.mup.base_head_dim, "SIZE",
            "head size of the narrower model; default: this model's", 1)
       .details(
-          "By default, a wider model has more heads. If it has larger heads, attention scores are multiplied "
-          "by the square root of SIZE / head size: queries start smaller, and learn slower, by that factor.")
+          "By default, a wider model has more heads. If it has larger heads instead, give SIZE. Queries then "
+          "start smaller, and learn slower, by the square root of SIZE / head size. Attention scores have "
+          "the same factor.")
       .conflicts_with(evaluation)
       .require("--mup-base-width", [&s] { return s.mup.base_width.has_value(); });
   t.add("ema", &s.ema, "DECAY",
-        "decay of a moving average of the weights, as 0.999, which evaluations use, too; 0: none", 0, 1)
+        "decay of a moving average of the weights, such as 0.999, which evaluations also use; 0: none", 0, 1)
       .details(
           "After each update, average = DECAY x average + (1 - DECAY) x weights, in the type of the masters. "
-          "The average begins with the initial weights, without warm-up or correction. Checkpoints keep it. "
-          "Each evaluation takes twice the time and also reports ema_val_loss. dt-merge --ema exports the "
-          "average. A resume may change DECAY. Added on resume, the average begins with the weights; --ema 0 "
-          "drops it.")
+          "The average begins with the initial weights, without warm-up or bias correction. Checkpoints "
+          "contain it. Each evaluation takes twice the time and also reports ema_val_loss. dt-merge --ema "
+          "exports the average. A resume may change DECAY. A resume that adds --ema begins the average with "
+          "the weights of the checkpoint, and --ema 0 drops it.")
       .conflicts_with(evaluation);
   t.add("clip-norm", &s.clip_norm, "X", "maximum L2 norm of the whole gradient; 0: no clipping")
       .conflicts_with(evaluation)
@@ -133,18 +135,18 @@ void add_optimizer(OptionTable& t, Settings& s) {
       .details(
           "A step minimizes the loss plus COEFFICIENT times z-loss: the mean, over the targets of the step, "
           "of the squared logarithm of the sum of exponentials of the logits. Chowdhery et al. 2022 (section "
-          "5) use 1e-4. The loss that dt-train reports is without z-loss; metrics.jsonl has z-loss in "
+          "5) use 1e-4. The loss that dt-train reports does not include z-loss; metrics.jsonl has it in "
           "auxiliary_losses.")
       .conflicts_with(evaluation)
       .add("qk-clip", &s.qk_clip, "SCORE",
-           "largest attention score of a head; above it, its query and key weights are scaled; 0: none")
+           "bound on a head's attention score; above it, query and key weights are scaled down; 0: none")
       .details(
           "A head's score is the largest scaled product of a query and a key of a step's tokens, before soft "
           "caps. After the update of the step, the weights and biases of the head's queries and keys are "
-          "each multiplied by the root of SCORE / score. If query heads share key heads, those of its "
-          "queries alone are multiplied by SCORE / score. Kimi K2 uses 100 with Muon (Kimi Team 2025, "
-          "section 2.1). It takes CPUs, and models without norms of queries and keys. metrics.jsonl has "
-          "max_attention_score and clipped_heads.")
+          "each multiplied by the square root of SCORE / score. If query heads share key heads, only those "
+          "of the queries are multiplied, by SCORE / score. Kimi K2 uses 100 with Muon (Kimi Team 2025, "
+          "section 2.1). The option runs on CPUs only, and not for models that normalize queries and keys. "
+          "metrics.jsonl has max_attention_score and clipped_heads.")
       .conflicts_with(evaluation);
 }
 

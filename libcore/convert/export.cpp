@@ -90,7 +90,7 @@ const checkpoint::StoredTensor& ExportSource::stored(const std::string& kind,
   }
   if (kind == kernels::average_kind) {
     throw Error(ErrorKind::input, fmt::format("{} has no average of its weights", path),
-                "only runs with dt-train --ema keep one: export the weights, without --ema");
+                "leave out --ema to export the weights; only runs of dt-train --ema keep an average");
   }
   throw Error(ErrorKind::input, fmt::format("{}: {} of {} is missing", path, kind, tensor),
               "the checkpoint has no optimizer state: export only the weights, without --with-optimizer");

@@ -67,8 +67,8 @@ Mup::Mup(const MupRequest& request, const model::ModelSpec& spec, OptimizerKind 
   multiplier_power_ = rule.multiplier;
   if (spec.norm_weight_plus_one)
     throw usage_error(
-        "--mup-base-width cannot be combined with a {} model: its norms multiply by 1 + weight, and cannot "
-        "hold the multiplier of logits",
+        "--mup-base-width cannot be combined with a {} model: its norms multiply by 1 + weight, so they "
+        "cannot hold the multiplier of the logits",
         spec.family);
   if (optimizer == OptimizerKind::muon && head_dim_ != 1 && spec.qk_norm == model::QkNorm::none)
     throw Error(ErrorKind::usage,

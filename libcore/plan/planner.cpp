@@ -151,16 +151,18 @@ void check_adam_eps(double eps, DType type) {
 void check_qk_clip(const Settings& s, const Plan& plan) {
   if (s.qk_clip == 0) return;
   if (plan.spec.qk_norm != model::QkNorm::none)
-    throw Error(ErrorKind::usage,
-                fmt::format("--qk-clip {}: the model normalizes queries and keys, so that the scale of their "
-                            "weights does not change attention scores",
-                            s.qk_clip),
-                "leave out --qk-clip: the norms bound the scores");
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("--qk-clip {}: the model normalizes queries and keys, so the scale of their weights "
+                    "does not change attention scores",
+                    s.qk_clip),
+        "leave out --qk-clip: the norms bound the scores");
   if (plan.device != Device::host())
-    throw Error(ErrorKind::usage,
-                fmt::format("--qk-clip {} needs the largest attention scores, which no kernel for GPUs gives",
-                            s.qk_clip),
-                "use --device cpu, or --qk-clip 0");
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("--qk-clip {} needs the largest attention scores, which no kernel for GPUs returns",
+                    s.qk_clip),
+        "use --device cpu, or --qk-clip 0");
 }
 
 /// Returns the factor of learning rates.

@@ -211,7 +211,7 @@ TEST_CASE("QK-clip refuses models with norms of queries and keys, and GPUs") {
     CHECK(error.says(text));
   };
   job.settings.precision = DType::f32;
-  refuses("no kernel for GPUs", {.device = Device::gpu(0)});
+  refuses("which no kernel for GPUs returns", {.device = Device::gpu(0)});
   job.spec.qk_norm = model::QkNorm::per_head;
   refuses("normalizes queries and keys", {});
 }

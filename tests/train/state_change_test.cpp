@@ -16,13 +16,13 @@ TEST_CASE("a resume tells what it changes in the kinds of state") {
   CHECK(train::describe_state_changes(then, now) ==
         std::vector<std::string>{"adam_m is converted from fp32 to bf16",
                                  "adam_v is converted from fp32 to bf16",
-                                 "the average of weights (--ema 0.5) begins with the weights of step 5"});
+                                 "the average of the weights (--ema 0.5) begins with the weights of step 5"});
   then.optimizer = {"adamw", now.state_kinds(), R"({"ema":0.75})"};
   CHECK(train::describe_state_changes(then, now) ==
-        std::vector<std::string>{"the decay of the average of weights was 0.75 and is now 0.5"});
+        std::vector<std::string>{"the decay of the average of the weights was 0.75 and is now 0.5"});
   now = {};
   CHECK(train::describe_state_changes(then, now) ==
         std::vector<std::string>{"adam_m is converted from bf16 to fp32",
                                  "adam_v is converted from bf16 to fp32",
-                                 "the average of weights (--ema 0.75) is dropped"});
+                                 "the average of the weights (--ema 0.75) is dropped"});
 }

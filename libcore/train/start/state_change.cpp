@@ -9,7 +9,7 @@ namespace dt::train {
 
 namespace {
 
-/// Returns the decay of the average of weights, or 0 if there is none.
+/// Returns the decay of the average of the weights, or 0 if there is none.
 double ema_of(const checkpoint::StoredOptimizer& optimizer) {
   const auto parameters = JsonValue::parse_if_object(optimizer.hyper_parameters);
   return parameters && parameters->has(ema_parameter) ? parameters->number(ema_parameter, 0, 1) : 0;
@@ -31,13 +31,13 @@ std::vector<std::string> describe_state_changes(const checkpoint::TrainingState&
   const bool had_average = then.optimizer.has_kind(kernels::average_kind);
   const double decay = ema_of(then.optimizer);
   if (now.ema > 0 && !had_average)
-    changes.push_back(fmt::format("the average of weights (--ema {}) begins with the weights of step {}",
+    changes.push_back(fmt::format("the average of the weights (--ema {}) begins with the weights of step {}",
                                   now.ema, then.step));
   if (now.ema == 0 && had_average)
-    changes.push_back(fmt::format("the average of weights (--ema {}) is dropped", decay));
+    changes.push_back(fmt::format("the average of the weights (--ema {}) is dropped", decay));
   if (now.ema > 0 && had_average && now.ema != decay)
     changes.push_back(
-        fmt::format("the decay of the average of weights was {} and is now {}", decay, now.ema));
+        fmt::format("the decay of the average of the weights was {} and is now {}", decay, now.ema));
   return changes;
 }
 

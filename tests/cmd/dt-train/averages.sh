@@ -51,12 +51,12 @@ expect_equal "$(values begun val_loss | cut -d ' ' -f 2)" "$(values averaged val
 # On a resume: another decay goes on, a new average begins with the weights, and 0 drops it. Each is told.
 cp -r averaged changed
 expect_exit 0 again changed --steps 13 --ema 0.5
-expect_match stderr 'optimizer state: the decay of the average of weights was 0.8 and is now 0.5'
+expect_match stderr 'optimizer state: the decay of the average of the weights was 0.8 and is now 0.5'
 expect_exit 0 again changed --steps 14 --ema 0
-expect_match stderr 'optimizer state: the average of weights \(--ema 0.5\) is dropped'
+expect_match stderr 'optimizer state: the average of the weights \(--ema 0.5\) is dropped'
 if dt-checkpoint show "$(dt-checkpoint latest changed)" | awk '$2 == "ema" { found = 1 } END { exit !found }'; then fail "a dropped average"; fi
 expect_exit 0 again changed --steps 15 --lr 0 --ema 0.9
-expect_match stderr 'optimizer state: the average of weights \(--ema 0.9\) begins with the weights of step 14'
+expect_match stderr 'optimizer state: the average of the weights \(--ema 0.9\) begins with the weights of step 14'
 dt-merge --quiet "$(dt-checkpoint latest changed)" --ema --out begins.h5 || fail "dt-merge --ema"
 cmp begins.h5 "$(merged changed)" || fail "an average that does not begin with the weights"
 
