@@ -87,8 +87,8 @@ void add_optimizer(OptionTable& t, Settings& s) {
   t.choice("moments", &s.optimizer.moments, "data type in which AdamW's moments are stored")
       .details(
           "master is the type of the weights that the optimizer updates: fp32 or fp64. bf16 halves the "
-          "memory of the moments. Each step computes them in fp32 and rounds them stochastically: up or down, "
-          "with probabilities that preserve their mean. The random bits depend only on --seed, step, "
+          "memory of the moments. Each step computes them in fp32 and rounds them stochastically: up or "
+          "down, with probabilities that preserve their mean. The random bits depend only on --seed, step, "
           "parameter and element. Muon's momentum stays fp32. A resume with another type converts the "
           "moments.")
       .conflicts_with(evaluation)
