@@ -101,7 +101,7 @@ void attention(const Context& context, const AttentionShape& shape, const Visibi
   check_tensor("attention", "lse_BHT", lse_BHT, statistics_dtype(dtype),
                {shape.batch, shape.query_heads, shape.sequence});
   if (max_scores_H) {
-    DT_CHECK(context.device() == Device::host(), "attention: only hosts find the largest scores");
+    DT_CHECK(context.device() == Device::host(), "attention: only the host finds the largest scores");
     check_tensor("attention", "max_scores_H", max_scores_H, statistics_dtype(dtype), {shape.query_heads});
   }
   static constexpr Implementations<decltype(attention)> implementations{

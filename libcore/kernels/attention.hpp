@@ -82,9 +82,9 @@ struct Visibility {
 /// Soft caps are dt's operations in cuDNN's graph. Where cuDNN has no kernel for that graph, dt's own,
 /// slower kernels compute, and attention_fallbacks() tells.
 ///
-/// If max_scores_H [H] is present, each element is raised to the head's largest scaled product
-/// scale · q·k of a query and a key that it sees, before any soft cap. It has lse's dtype. Only hosts
-/// compute it.
+/// If max_scores_H [H] is present, each element is raised to the head's largest scaled product scale · q·k
+/// over all queries and the keys that they see, before any soft cap. It has lse's dtype. It must be absent on
+/// GPUs.
 ///
 /// Numerics: q, k and v have one dtype: f64, f32, bf16 or f16. y has theirs, or f32 for 16 bits.
 /// lse is f64 for f64, else f32. Sums and softmax are in fp32. If 16-bit operands are multiplied in

@@ -28,11 +28,11 @@ double to_double(T value) {
     return static_cast<double>(value);
 }
 
-/// Consecutive held elements of one row.
+/// Consecutive elements of one row that the rank holds.
 struct RowRange {
-  std::int64_t row;     // counted over all matrices
-  std::int64_t column;  // the first
-  std::int64_t offset;  // among the held elements
+  std::int64_t row;     // number of the row, counted over all matrices
+  std::int64_t column;  // column of the first element
+  std::int64_t offset;  // place of the first element among the held ones
   std::int64_t count;
 };
 
@@ -67,7 +67,8 @@ struct Lines {
   std::int64_t matrix_of(const RowRange& range) const { return range.row / rows; }
 };
 
-/// Applies combine(target, value) to what several threads share. Combining has any order.
+/// Sets target to combine(target, value), which several threads may do at the same time. The order of
+/// combinations is arbitrary.
 template <class T, class Combine>
 void combine_shared(T& target, T value, const Combine& combine) {
   std::atomic_ref<T> shared(target);
@@ -76,8 +77,8 @@ void combine_shared(T& target, T value, const Combine& combine) {
   }
 }
 
-/// Combines values of each held element into its row's and its column's. values(range, first column, add)
-/// calls add(i, value for the row, value for the column) for each element of a range.
+/// Combines values of each held element into the values of its row and its column. values(range, first
+/// column, add) calls add(i, value for the row, value for the column) for each element of a range.
 template <class T, class Values, class Combine>
 void combine_lines(const Context& context, const HeldElements& elements, std::span<T> rows,
                    std::span<T> columns, const Values& values, const Combine& combine) {
@@ -100,14 +101,14 @@ void combine_lines(const Context& context, const HeldElements& elements, std::sp
   });
 }
 
-/// Rounds a number in [0, 2^51) to an integer, to nearest.
+/// Rounds a number in [0, 2^51) to the nearest integer.
 std::int64_t round_to_integer(double x) {
-  constexpr double shift = 0x1.8p52;  // its last bit counts ones
+  constexpr double shift = 0x1.8p52;  // its last mantissa bit has the value 1
   return std::bit_cast<std::int64_t>(x + shift) - std::bit_cast<std::int64_t>(shift);
 }
 
-/// Calls body(range, direction) for the ranges of the held elements [begin, end). direction(i) returns that
-/// of the i-th element of the range.
+/// Calls body(range, direction) for the ranges of the held elements [begin, end). direction(i) returns the
+/// direction of the i-th element of the range.
 template <class G, class Body>
 void for_direction_ranges(const Direction& direction, std::int64_t begin, std::int64_t end,
                           const Body& body) {

@@ -1,7 +1,8 @@
 #pragma once
-// The parts of Adafactor's update that touch every element. A rank may hold any piece of a tensor, so sums
-// over elements are integers, which ranks can add in any order with the same result. Legend: M matrices (or
-// vectors) of a tensor: 1, or one for each expert; R rows and C columns of a matrix.
+// The parts of Adafactor's update that touch every element. A rank may hold any piece of a tensor. Sums over
+// elements are therefore integers: ranks can add them in any order with the same result.
+// Legend: M matrices (or vectors) of a tensor: 1, or one for each expert; R rows and C columns of a matrix. A
+// line is a row or a column.
 
 #include <cstdint>
 #include <span>
@@ -13,8 +14,9 @@
 
 namespace dt::kernels {
 
-/// Elements of a tensor that one rank holds: `values` are those of `piece`, one behind the other. All
-/// functions below run on the host. Numerics: values are f64, f32 or bf16; sums and factors are made in fp64.
+/// Elements of a tensor that one rank holds. `values` has the elements of `piece`, one after the other. All
+/// functions below run on the host.
+/// Numerics: values are f64, f32 or bf16; sums and factors are computed in fp64.
 struct HeldElements {
   Piece piece;
   std::int64_t matrices = 1;  // M; the global tensor has them along its first dim if there are several
@@ -29,16 +31,17 @@ void find_line_maxima(const Context& context, const HeldElements& elements, std:
 /// depends on the line's largest magnitude and its length. It is a power of two, or 0 for a line of zeros.
 double line_scale(double max, std::int64_t length);
 
-/// Adds the held elements' squares to the sums of their rows and columns: (element · the line's scale)²,
-/// rounded to an integer. No sum overflows. Of its line's largest square, the error of a sum is at most
-/// length · 2^(1 − k), k the largest even number up to 50 with which length · 2^k is below 2^62.
+/// Adds the squares of the held elements to the sums of their rows and columns. A square is (element · scale
+/// of the line)², rounded to an integer. No sum overflows. Relative to the largest square of its line, the
+/// error of a sum is at most length · 2^(1 − k). Here k is the largest even number up to 50 for which
+/// length · 2^k is below 2^62.
 void add_line_squares(const Context& context, const HeldElements& elements,
                       std::span<const double> row_scale_MR, std::span<const double> column_scale_MC,
                       std::span<std::int64_t> row_sums_MR, std::span<std::int64_t> column_sums_MC);
 
-/// The direction of an update before clipping. An element's is factor · gradient · row factor · column factor
-/// if there are such factors, otherwise factor · gradient / √moment. Without moments it is factor · gradient.
-/// Moments lie as the gradient's elements do.
+/// The direction of an update before clipping. For each element it is factor · gradient · row factor · column
+/// factor if these factors are present, otherwise factor · gradient / √moment. Without factors and moments it
+/// is factor · gradient. Moments are in the order of the gradient's elements.
 struct Direction {
   HeldElements gradient;
   double factor = 1;

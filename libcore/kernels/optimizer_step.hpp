@@ -11,8 +11,8 @@
 
 namespace dt::kernels {
 
-/// optimizer_step() has no rule for optimizers whose updates depend on more than one element: Muon
-/// (optim/muon.hpp) and Adafactor (optim/adafactor.hpp).
+/// The optimizers. optimizer_step() has no rule for Muon (optim/muon.hpp) and Adafactor
+/// (optim/adafactor.hpp): their update of an element depends on other elements.
 enum class OptimizerKind { adamw, sgd, lion, muon, adafactor };
 constexpr auto enum_names(OptimizerKind) {
   using enum OptimizerKind;
@@ -20,7 +20,7 @@ constexpr auto enum_names(OptimizerKind) {
       {{"adamw", adamw}, {"sgd", sgd}, {"lion", lion}, {"muon", muon}, {"adafactor", adafactor}});
 }
 
-/// The type in which AdamW's moments are stored: that of the weights that it updates, or bf16.
+/// The type in which AdamW's moments are stored: the type of the weights that it updates, or bf16.
 enum class MomentType { master, bf16 };
 constexpr auto enum_names(MomentType) {
   return std::to_array<EnumName<MomentType>>({{"master", MomentType::master}, {"bf16", MomentType::bf16}});
@@ -39,7 +39,7 @@ struct OptimizerSettings {
   double adam_lr = 0;            // muon: peak learning rate of parameters that AdamW updates; 0: as all
   double beta2_decay = 0.8;      // adafactor: β₂ of step t is 1 − t^(−beta2_decay)
   double clip_threshold = 1;     // adafactor: largest root mean square of a direction; 0: none
-  bool scale_parameter = false;  // adafactor: the rate has the factor max(10⁻³, RMS(w))
+  bool scale_parameter = false;  // adafactor: multiplies the rate by max(10⁻³, RMS(w))
   bool relative_step = false;    // adafactor: the rate is at most 1/√t
   MomentType moments = MomentType::master;
 };
@@ -67,8 +67,8 @@ struct OptimizerStep {
 /// Shapes: all tensors have one length; there are num_optimizer_states(settings) states. copy may
 /// be absent.
 /// Numerics: w and the states are of one dtype, f32 or f64. grad is f64 for f64, else f32 or bf16.
-/// copy is a narrow float and requires an fp32 w. The states of adamw may be bf16 beside an fp32 w: the new
-/// ones update w in fp32, and are then rounded stochastically (RoundingBits; m takes the lower bits).
+/// copy is a narrow float and requires an fp32 w. The states of adamw may be bf16 if w is fp32: the new
+/// states update w in fp32, and are then rounded stochastically (RoundingBits; m takes the lower bits).
 /// Source: Loshchilov & Hutter 2019, algorithm 2 (adamw) and algorithm 1 (sgd); Sutskever et al. 2013,
 /// section 2 (momentum and nesterov, with lr as a factor of the sum instead of each gradient); Chen et
 /// al. 2023, algorithm 2 (lion).

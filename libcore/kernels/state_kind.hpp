@@ -13,9 +13,9 @@
 
 namespace dt::kernels {
 
-/// Parameters that an optimizer treats alike. Matrices have two dims above 1; an expert's weight has the
-/// experts' dim beside them. Block matrices are those of blocks, `others` all but these, and `vectors` all
-/// but matrices (model/parameter_scope.hpp).
+/// Parameters that an optimizer treats alike (model/parameter_scope.hpp). Matrices have two dims above 1;
+/// weights of experts also have the experts' dim. `block_matrices` are the matrices of blocks, and `others`
+/// are all other parameters. `vectors` are all parameters that are no matrices.
 enum class ParameterScope : std::uint8_t { all, block_matrices, others, matrices, vectors };
 constexpr auto enum_names(ParameterScope) {
   using enum ParameterScope;
@@ -26,8 +26,8 @@ constexpr auto enum_names(ParameterScope) {
                                                   {"vectors", vectors}});
 }
 
-/// The shape of a kind of state: the parameter's, or a number for each row or each column of a matrix (of
-/// each expert's). State of another shape than the parameter's is whole on all ranks of a stage.
+/// The shape of a kind of state: the parameter's shape, or one number for each row or each column of a matrix
+/// (each expert is a matrix). State whose shape is not the parameter's is whole on all ranks of a stage.
 enum class StateShape : std::uint8_t { parameter, rows, columns };
 constexpr auto enum_names(StateShape) {
   using enum StateShape;
@@ -35,8 +35,8 @@ constexpr auto enum_names(StateShape) {
       {{"parameter", parameter}, {"rows", rows}, {"columns", columns}});
 }
 
-/// The kind of state that is the exponential moving average of the weights. It may lie beside any
-/// optimizer's.
+/// The kind of state that is the exponential moving average of the weights. Any optimizer can have it in
+/// addition to its own kinds.
 inline constexpr const char* average_kind = "ema";
 
 struct StateKind {
@@ -45,7 +45,7 @@ struct StateKind {
   StateShape shape = StateShape::parameter;
   std::optional<DType> dtype;  // none: that of the masters
 
-  // Converts from names, as most kinds are of all parameters.
+  // Converts from names, since most kinds belong to all parameters.
   StateKind(std::string kind, ParameterScope of = ParameterScope::all, std::optional<DType> in = {})
       : name(std::move(kind)), scope(of), dtype(in) {}
   StateKind(const char* kind, ParameterScope of = ParameterScope::all, std::optional<DType> in = {})

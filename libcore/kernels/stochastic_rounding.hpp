@@ -1,7 +1,7 @@
 #pragma once
 // Stochastic rounding of an optimizer's state to bf16. The random bits of an element depend on the run's
-// seed, the step, the parameter and the element's index in it. So they are the same on whichever rank, and at
-// whichever place of a buffer, the element lies.
+// seed, the step, the parameter and the element's index in it. They do not depend on the rank that holds the
+// element, nor on its place in a buffer.
 
 #include <array>
 #include <bit>
@@ -14,9 +14,9 @@
 
 namespace dt::kernels {
 
-/// The places of a tensor's elements in their parameter. Element i is number p = begin + i of a box, whose
-/// rows of `row` elements are `stride` apart in the parameter: its index is first + p / row · stride + p %
-/// row.
+/// The indices of a tensor's elements in their parameter. Element i of the tensor is element p = begin + i of
+/// a box. Rows of the box have `row` elements and are `stride` apart in the parameter. So the index is
+/// first + p / row · stride + p % row.
 struct ElementIndices {
   std::int64_t parameter = 0;  // index into the model's parameter table
   std::int64_t first = 0;
@@ -28,18 +28,18 @@ struct ElementIndices {
     const std::int64_t p = begin + i;
     return p < row ? first + p : first + p / row * stride + p % row;
   }
-  /// Returns how many elements from i on lie in its row.
+  /// Returns the number of elements from i to the end of its row.
   constexpr std::int64_t left_in_row(std::int64_t i) const { return row - (begin + i) % row; }
   bool operator==(const ElementIndices&) const = default;
 };
 
-/// Returns the indices of a piece's elements. The rows of its box are as long as they can be.
-/// Errors: internal, the box is not one of rows with one stride.
+/// Returns the indices of a piece's elements, with the longest rows that its box allows.
+/// Errors: internal, the rows of the box do not have one stride.
 ElementIndices element_indices(std::int64_t parameter, const Piece& piece);
 
-/// The random bits of a step: 32 for each element, of which the k-th state of an optimizer takes 16, the
-/// lower ones first. A Philox counter (block of four elements, step, parameter) gives the words of four
-/// elements.
+/// The random bits of a step: a word of 32 bits for each element. The optimizer's first state takes the lower
+/// 16 bits, and the second state the upper 16. A Philox counter (block of four elements, step, parameter)
+/// gives the words of four elements.
 struct RoundingBits {
   PhiloxKey key = {};
   std::int64_t step = 0;
@@ -52,9 +52,10 @@ struct RoundingBits {
   }
 };
 
-/// Rounds to one of the two neighbours in bf16: to the farther from zero with a probability of the distance
-/// to the other, in units of their distance. So the result's mean over all 16-bit `random` is the value.
-/// Numerics: a NaN stays a NaN. A value that bf16 has is kept.
+/// Rounds to one of the two neighbouring bf16 values. Let d be the distance from the value to the neighbour
+/// nearer to zero, divided by the distance of the neighbours. The probability of the other neighbour is d, so
+/// the mean of the results over all 16-bit `random` is the value.
+/// Numerics: a NaN stays a NaN. A value that bf16 can represent does not change.
 /// Source: Gupta et al. 2015, section 3.1.
 constexpr std::uint16_t round_stochastically(float value, std::uint32_t random) {
   const auto bits = std::bit_cast<std::uint32_t>(value);

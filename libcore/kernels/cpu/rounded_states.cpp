@@ -20,10 +20,10 @@ using Integers = hn::RebindToUnsigned<Floats>;
 using U = hn::Vec<Integers>;
 constexpr Integers integers;
 
-/// Elements whose random words are made at once.
+/// The number of elements whose random words are made at once.
 constexpr std::int64_t chunk = 1024;
-/// Room for the words of a chunk, of the blocks that it shares with its neighbours, and of two whole vectors
-/// of blocks.
+/// Memory for the words of a chunk, of the blocks that it shares with its neighbours, and of two whole
+/// vectors of blocks.
 using DrawnWords = std::uint32_t[chunk + 4 * (2 * num_lanes + 2)];
 
 #if HWY_TARGET == HWY_SCALAR
@@ -33,7 +33,7 @@ HWY_INLINE void multiply(U a, U b, U& high, U& low) {
   low = hn::Set(integers, static_cast<std::uint32_t>(product));
 }
 #else
-/// Sets the halves of the 64-bit products of two vectors.
+/// Sets the upper and lower halves of the 64-bit products of two vectors.
 HWY_INLINE void multiply(U a, U b, U& high, U& low) {
   constexpr hn::RepartitionToWide<Integers> wide;
   const auto even = hn::MulEven(a, b);
@@ -43,8 +43,8 @@ HWY_INLINE void multiply(U a, U b, U& high, U& low) {
 }
 #endif
 
-/// Writes the words of the elements index to index + count − 1, and returns where they begin. Each lane
-/// computes the counter of one block. Two vectors at a time hide the latency of the products.
+/// Writes the words of the elements index to index + count − 1, and returns a pointer to the first. Each lane
+/// computes the block of one counter. Processing two vectors at a time hides the latency of the products.
 HWY_INLINE const std::uint32_t* draw(const RoundingBits& bits, std::int64_t index, std::int64_t count,
                                      DrawnWords& words) {
   const U multiplier_0 = hn::Set(integers, philox_multiplier_0),
@@ -99,7 +99,7 @@ HWY_INLINE void store_rounded(Lanes lanes, V v, U random, BFloat16* p) {
   }
 }
 
-/// Updates `count` elements of one row. `words` has a whole vector behind each element.
+/// Updates `count` elements of one row. A whole vector can be read from `words` at each element.
 template <class G, class T>
 HWY_INLINE void update_row(const AdamW<V>& rule, const std::uint32_t* words, float* w, const G* grad,
                            BFloat16* m, BFloat16* v, T* copy, std::int64_t count) {

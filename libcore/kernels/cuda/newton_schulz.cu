@@ -12,7 +12,7 @@ namespace dt::kernels::cuda {
 
 namespace {
 
-/// Sets the divisor to the root of the partials' sum + 1e-7. The grid is one block.
+/// Sets the divisor to √(sum of the partials) + 1e-7. The grid is one block.
 template <class T>
 __global__ void make_divisor(const double* partials, std::int64_t count, T* divisor) {
   double sum = 0;
@@ -60,8 +60,8 @@ void divide_by_norm(const Context& context, const Tensor& u_RC) {
          divisor.data<T>(), count);
 }
 
-/// Both A and the polynomial P are symmetric. So a matrix with more rows than columns needs no transpose: its
-/// A is Xᵀ·X, and its step X·P.
+/// Runs all steps. Both A and the polynomial P are symmetric. So a matrix with more rows than columns needs
+/// no transpose: its A is Xᵀ·X, and its step is X·P.
 template <class T>
 void orthogonalise(const Context& context, const Tensor& u_RC, const Tensor& x_RC) {
   const std::int64_t R = u_RC.dim(0), C = u_RC.dim(1), S = std::min(R, C);

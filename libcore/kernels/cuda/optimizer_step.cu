@@ -34,8 +34,8 @@ __global__ void update_elements(Rule rule, UpdatedTensors<W, 1 + Rule::num_state
   });
 }
 
-/// Returns the random words of the elements from i on. If they are a block of Philox, which most are, that
-/// takes one call of it. Words are moved by constant places: registers have no addresses.
+/// Returns the random words of the elements from i on. If they are one block of Philox, as most are, one call
+/// of Philox makes them. Words are selected by constant indices: registers have no addresses.
 __device__ inline Vec<std::uint32_t, 4> words_from(const RoundingBits& bits, std::int64_t i) {
   const ElementIndices& elements = bits.elements;
   Vec<std::uint32_t, 4> words{};

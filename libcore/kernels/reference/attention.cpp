@@ -67,7 +67,7 @@ struct Scores {
   double scale, cap;
 };
 
-/// Returns the largest scaled product of a query and the keys that it sees; −∞ if it sees none.
+/// Returns the largest scaled product of a query and the keys that it sees, or −∞ if it sees none.
 template <class T>
 double largest_scaled_product(const Heads<T>& heads, std::int64_t D, const Scores& scores, const Seen& seen,
                               std::int64_t t) {

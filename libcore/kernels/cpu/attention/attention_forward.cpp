@@ -181,7 +181,7 @@ void attend(ForwardJob<T> job, const ForwardScratch& scratch) {
   for (std::int64_t panel = 0; panel < job.panels; ++panel) finish_panel(job, scratch, panel);
 }
 
-/// Raises a head's largest score, which several threads may do at the same time.
+/// Raises a head's largest score. Several threads may do so at the same time.
 inline void raise(float score, float& largest) {
   const std::atomic_ref<float> shared(largest);
   float before = shared.load(std::memory_order_relaxed);

@@ -141,7 +141,7 @@ struct ForwardJob {
   float* lse;
   std::int64_t first;  // index of the first query
   std::int64_t panels;
-  float* largest;  // num_lanes running maxima of products that are seen; null if the caller wants none
+  float* largest;  // num_lanes running maxima of visible products; null if not wanted
 };
 
 /// One thread's scratch of the forward pass, in panels.

@@ -332,8 +332,9 @@ inline void take_tanh(std::int64_t count, float factor, float* products) {
   }
 }
 
-/// Raises `largest`, num_lanes values, to the products of a panel's queries and the `keys` keys from
-/// `key` on that they see. `products` are by key, one query to a lane, and neither capped nor masked.
+/// Raises `largest`, num_lanes values, to the products of a panel's queries with the keys that they see among
+/// the `keys` keys from `key` on. `products` are by key, with one query in each lane, before soft cap and
+/// mask.
 template <bool MASKED>
 void raise_largest(const AttentionCall& call, const FirstKeys& first_key, std::int64_t query,
                    std::int64_t key, std::int64_t keys, const float* products, float* largest) {
