@@ -100,7 +100,7 @@ struct ModelSpec {
   std::optional<double> score_scale{};    // factor of attention scores; absent: 1/√head_dim
   std::optional<double> score_softcap{};  // scores become cap · tanh(score / cap), before the mask
   double embedding_scale = 1;             // factor of the token embedding's output
-  bool rounds_embedding_scale = false;    // to the type that the model computes in, before it multiplies
+  bool rounds_embedding_scale = false;    // rounds embedding_scale to the dtype of the computation
   double residual_scale = 1;              // factor of each branch before it is added
   double logit_scale = 1;                 // factor of logits
   std::optional<double> logit_softcap{};  // logits become cap · tanh(logit / cap), after their scale

@@ -9,7 +9,7 @@ namespace dt::optim {
 
 namespace {
 
-/// Calls body(pointer to the moments' elements).
+/// Calls body with a pointer to the elements of the moments.
 template <class Body>
 void with_moments(const Tensor& moments, const Body& body) {
   DT_CHECK(moments.dtype() == DType::f64 || moments.dtype() == DType::f32, "moments in {}",

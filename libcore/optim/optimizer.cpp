@@ -41,7 +41,7 @@ const std::vector<HyperParameter> all_hyper_parameters = {
 
 using Kinds = std::vector<StateKind>;
 
-/// Returns AdamW's kinds of state, of parameters in a scope.
+/// Returns AdamW's kinds of state for the parameters in a scope.
 Kinds adam_moments(const OptimizerSettings& settings, kernels::ParameterScope scope) {
   const auto dtype = settings.moments == MomentType::bf16 ? std::optional(DType::bf16) : std::nullopt;
   return {{"adam_m", scope, dtype}, {"adam_v", scope, dtype}};
@@ -207,7 +207,7 @@ void update(const Context& context, const kernels::OptimizerStep& step,
   }
 }
 
-/// A step of SGD makes it: with the weights as gradient, −1 as its factor, and a decay of the average itself.
+/// Uses a step of SGD: the weights are the gradient, its factor is −1, and the average itself decays.
 void update_average(const Context& context, double ema, const Tensor& weights, const Tensor& average) {
   const kernels::OptimizerStep step{.settings = {.kind = OptimizerKind::sgd, .weight_decay = 1},
                                     .lr = 1 - ema,

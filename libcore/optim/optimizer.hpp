@@ -58,8 +58,8 @@ using HyperParameterValue = std::variant<double, bool>;
 /// Returns the hyper-parameters of all optimizers, in the order of options.
 std::span<const HyperParameter> hyper_parameters();
 
-/// An optimizer: a row of the table. kernels::optimizer_step() makes its update, of Muon's matrices
-/// optim/muon.hpp, of Adafactor optim/adafactor.hpp.
+/// An optimizer: a row of the table. kernels::optimizer_step() makes its update. There are two exceptions:
+/// optim/muon.hpp updates Muon's matrices, and optim/adafactor.hpp makes Adafactor's update.
 struct Optimizer {
   const char* title;  // as in its paper
   OptimizerSettings defaults;
@@ -68,7 +68,7 @@ struct Optimizer {
   std::vector<StateKind> (*state_kinds)(const OptimizerSettings& settings);
 };
 
-/// Returns the optimizers that update parameters by AdamW, so that its moments may be bf16.
+/// Returns the names of the optimizers whose moments may be bf16: those that update parameters by AdamW.
 std::vector<std::string> users_of_moments();
 /// Returns the row of an optimizer.
 const Optimizer& optimizer(OptimizerKind kind);
@@ -96,8 +96,8 @@ struct ParameterRange {
   double lr_scale = 1;           // factor of the learning rate, also in weight decay
   std::int64_t state_shift = 0;  // offset in the states − offset
   double decay_scale = 1;        // factor of the weight decay
-  /// Places of the elements in their parameter, for states that are rounded at random. Such a range is of
-  /// one parameter.
+  /// Indices of the elements in their parameter, for states that are rounded stochastically. Such a range
+  /// belongs to one parameter.
   std::optional<kernels::ElementIndices> elements = {};
 };
 
@@ -113,7 +113,7 @@ void update(const Context& context, const kernels::OptimizerStep& step,
             std::span<const Tensor> states, const Tensor& copy = {});
 
 /// Updates the average of the weights, e = ema · e + (1 − ema) · w. Both tensors have one dtype.
-/// Numerics: an average that equals the weights stays what it is.
+/// Numerics: an average that equals the weights does not change.
 void update_average(const Context& context, double ema, const Tensor& weights, const Tensor& average);
 
 }  // namespace dt::optim

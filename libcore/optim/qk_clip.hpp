@@ -1,5 +1,5 @@
 #pragma once
-// QK-clip: after an update, the weights of attention heads whose scores grew too large are scaled down.
+// QK-clip: scales down the weights of attention heads whose scores are too large, after an update.
 
 #include <cmath>
 #include <cstdint>
@@ -17,10 +17,11 @@ struct QkClipFactors {
   double query = 1, key = 1;
 };
 
-/// Returns the factors that bring a head's largest score of a step, scale · q·k before a soft cap, down to
-/// `threshold`. They are 1 if the score is not above it. Heads with keys of their own share the factor
-/// between queries and keys. If several query heads share a key head, queries alone are scaled, as Kimi K2
-/// does with its shared rotary keys: any factor of a shared key would change heads that need none.
+/// Returns the factors that lower a head's largest score of a step to `threshold`. The score is scale · q·k
+/// before a soft cap. The factors are 1 if the score is not above the threshold. For a head with keys of its
+/// own, queries and keys get the same factor. If several query heads share a key head, only queries are
+/// scaled, as Kimi K2 does with its shared rotary keys: a factor of a shared key would change heads that need
+/// none.
 /// Source: Kimi Team 2025 (Kimi K2), section 2.1 and algorithm 1.
 inline QkClipFactors qk_clip_factors(double max_score, double threshold, bool shares_keys) {
   if (!(max_score > threshold)) return {};

@@ -28,8 +28,8 @@ struct MicroBatch {
   /// If present, the forward of a unit with A auxiliary losses writes their terms here: fp64, [A, R],
   /// with 0 where a row has no term. As with nll_R, ranks that share layers all have all rows.
   Tensor auxiliary_AR;
-  /// If present, the forward of a block raises each element to the largest attention score of one of this
-  /// rank's query heads, before a soft cap (see kernels::attention).
+  /// If present, the forward of a block raises each element to the largest attention score of one query head
+  /// of this rank, before a soft cap (see kernels::attention).
   Tensor max_scores_H;
 };
 

@@ -28,8 +28,9 @@ double rounded_to(DType dtype, double value) {
   return rounded;
 }
 
-/// The embedding of tokens and of learned positions. Saves nothing. The output of the token table, not
-/// that of positions, is multiplied by the model's scale. Some models round the scale to the dtype first.
+/// The embedding of tokens and of learned positions. Saves nothing. The output of the token table is
+/// multiplied by the model's scale, and the output of the position table is not. Some models round the scale
+/// to the dtype first.
 /// Parameters: the token table, whose rows the tensor-parallel ranks divide, and the position table
 /// if the model learns its positions.
 class EmbeddingUnit final : public Unit {
