@@ -126,8 +126,8 @@ class Communicator {
   Work receive(int peer, const Tensor& data);
   /// Sends and receives. Neither waits for the other, so ranks can pass data round a ring.
   Work send_receive(int to, const Tensor& own, int from, const Tensor& arriving);
-  /// Makes several transfers, none of which waits for another. Transfers between two ranks are matched in
-  /// order. Ranks without transfers need not call it.
+  /// Makes several transfers. None of them waits for another. Two ranks list the transfers between them in
+  /// the same order. Ranks without transfers need not call it.
   Work exchange(std::span<const DeviceTransport::Transfer> transfers);
 
   /// Starts a collective. The functions below name its kinds.

@@ -13,7 +13,7 @@ namespace dt::comm::mpi {
 
 namespace {
 
-/// Returns all that the loaded library says about itself; of MPICH also its device and how it was configured.
+/// Returns the full version text of the loaded library. MPICH's also has its device and its configuration.
 std::string full_version() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;
@@ -21,7 +21,7 @@ std::string full_version() {
   return {text.data(), static_cast<std::size_t>(length)};
 }
 
-/// Makes the barrier of PMI-1, which Hydra and Slurm understand, with the launcher at the other end of `fd`.
+/// Enters the barrier of PMI-1, which Hydra and Slurm support. The launcher is at the other end of `fd`.
 void pmi_barrier(int fd) {
   constexpr std::string_view request = "cmd=barrier_in\n";
   for (std::string_view left = request; !left.empty();) {
@@ -42,7 +42,7 @@ bool must_meet_to_finalize(std::string_view version) {
   const std::string_view name = "MPICH Version:";
   const std::size_t at = version.find(name);
   if (at == version.npos || version.find("ch4:ucx") == version.npos) return false;
-  if (version.find("--with-pmi=") != version.npos) return false;  // it may speak another language
+  if (version.find("--with-pmi=") != version.npos) return false;  // it may use another protocol
   const std::size_t begin = version.find_first_not_of(" \t", at + name.size());
   if (begin == version.npos) return false;
   return version.substr(begin, 2) == "4." && version.substr(begin + 2, 1) <= "2";

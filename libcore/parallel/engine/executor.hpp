@@ -70,8 +70,8 @@ struct StepHooks {
   /// Called in training after the forward of a unit with auxiliary losses, but not after a forward that
   /// is made again. The tensor is valid until work that is enqueued after the call.
   std::function<void(int unit, int micro_batch, const Tensor& auxiliary_AR)> auxiliary{};
-  /// Called in training before the forward of a block, but not before a forward that is made again. Returns
-  /// MicroBatch::max_scores_H for it; may be absent.
+  /// Called in training before the forward of a block, but not before a repeated forward. Returns the
+  /// forward's MicroBatch::max_scores_H. May be absent.
   std::function<Tensor(int unit)> max_scores{};
   /// Called after any unit's forward.
   std::function<void(int unit, int micro_batch, const Tensor& y)> output{};

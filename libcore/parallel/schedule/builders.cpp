@@ -214,7 +214,7 @@ ActionList with_transfers(const ActionList& list, const Pipeline& pipeline, int 
   return out;
 }
 
-/// Adds the transfer of a tied table's gradients or weights, if two ranks have its ends.
+/// Adds the transfer of a tied table's gradients or weights, if two ranks hold the table.
 void add_tied_transfer(ActionList& list, const Pipeline& pipeline, int rank, Payload payload) {
   if (!pipeline.has_split_tied_table()) return;
   const int last = pipeline.last_unit();

@@ -32,8 +32,8 @@ struct StepShape {
 /// `rounds` are the pipeline's.
 std::vector<ActionList> build_training_steps(const StepShape& shape, const Pipeline& pipeline);
 
-/// Returns the end of a step alone, for a step that only changes weights: StepHooks::step, and the transfer
-/// of the tied table to its other holder.
+/// Returns only the end of a training step, for steps that only change weights: StepHooks::step, and the
+/// transfer of the tied table to the other rank that holds it.
 ActionList build_weight_change(const Pipeline& pipeline, int rank);
 
 /// Returns the lists of the forward passes alone. If ranks gather weights, they do so as often as

@@ -13,7 +13,7 @@ namespace dt::parallel {
 
 /// Bytes that a list makes ranks move, by purpose.
 struct CommBytes {
-  std::int64_t weights = 0;           // gathered; also what an update that spans ranks exchanges
+  std::int64_t weights = 0;           // gathered; also exchanged by an update that spans ranks
   std::int64_t weight_gradients = 0;  // reduced, also over replicas and tensor-parallel ranks
   std::int64_t activations = 0;       // sent to other stages, as the rest is
   std::int64_t activation_gradients = 0;

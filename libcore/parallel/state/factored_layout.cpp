@@ -39,7 +39,7 @@ int FactoredLayout::elements_of_sum() {
 }
 
 std::int64_t FactoredLayout::exchanged_bytes(int sums) const {
-  constexpr std::int64_t element = sizeof(std::int64_t);  // or of a double
+  constexpr std::int64_t element = sizeof(std::int64_t);  // a double has the same size
   return is_divided_ ? element * (2 * num_lines_ + sums * num_matrices_ * elements_of_sum()) : 0;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
-// The places of what ranks exchange for an optimizer that factors second moments: a number for each row and
-// column of each matrix, and sums over each tensor. This is arithmetic alone: no rank needs to exist.
+// The places of the numbers that ranks exchange for an optimizer that factors second moments: numbers for
+// each row and column of each matrix, and sums over each tensor. It is arithmetic alone: no other rank needs
+// to exist.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,15 +11,15 @@
 
 namespace dt::parallel {
 
-/// A parameter whose state is on this stage: matrices, whose second moments are factored, or vectors. An
-/// expert's part is a matrix of its own.
+/// A parameter whose state is on this stage. It consists of matrices, whose second moments are factored, or
+/// of vectors: one, or one for each expert. A line is a row or a column of a matrix.
 struct FactoredParam {
   int param = 0;              // index into LocalTable::params()
-  bool is_factored = false;   // there are lines
-  std::int64_t matrices = 1;  // or vectors
+  bool is_factored = false;   // the parameter has lines
+  std::int64_t matrices = 1;  // number of matrices, or of vectors
   std::int64_t rows = 0;      // in one matrix
   std::int64_t columns = 0;
-  std::int64_t first_row = 0;  // place among all lines: matrices · rows rows, then columns
+  std::int64_t first_row = 0;  // place among all lines; a parameter's rows precede its columns
   std::int64_t first_matrix = 0;
 
   std::int64_t num_rows() const { return is_factored ? matrices * rows : 0; }
@@ -26,10 +27,10 @@ struct FactoredParam {
   std::int64_t first_column() const { return first_row + num_rows(); }
 };
 
-/// All such parameters of a stage, in the same order on its ranks. Each rank sums over the elements that it
-/// holds; then the ranks sum what is proportional to rows and columns alone. To send a matrix to one rank and
-/// its update back, as train::MatrixUpdate does, would move each element twice or, as the weights' norm is
-/// needed too, three times.
+/// All such parameters of a stage, in the same order on all of its ranks. Each rank sums over the elements
+/// that it holds, and then the ranks add these sums. So they exchange two numbers, a maximum and a sum, for
+/// each row and column. Gathering a matrix on one rank and returning its update, as train::MatrixUpdate does,
+/// would move each element twice, or three times if the norm of the weights is needed.
 class FactoredLayout {
  public:
   explicit FactoredLayout(const LocalTable& local);
@@ -37,19 +38,20 @@ class FactoredLayout {
   const std::vector<FactoredParam>& params() const { return params_; }
   std::int64_t num_lines() const { return num_lines_; }
   std::int64_t num_matrices() const { return num_matrices_; }
-  /// Returns whether ranks hold different elements, and so exchange sums. Otherwise each has them all.
+  /// Returns whether ranks hold different elements, and so exchange sums. Otherwise each rank has all
+  /// elements.
   bool is_divided() const { return is_divided_; }
-  /// Returns whether the rank counts its elements of a parameter in sums over ranks. One rank counts each
-  /// element.
+  /// Returns whether the rank adds its elements of a parameter to the sums over ranks. Exactly one rank adds
+  /// each element.
   bool counts(const FactoredParam& param) const;
 
-  /// Returns the elements that each matrix and vector takes in a sum over ranks.
+  /// Returns the number of buffer elements that each matrix or vector takes in a sum over ranks.
   static int elements_of_sum();
-  /// Returns the bytes of the buffers that ranks exchange in a step. `sums` is the number of sums over
-  /// tensors: of weights, of updates.
+  /// Returns the bytes of the buffers that ranks exchange in a step. `sums` is the number of sums over each
+  /// tensor (see optim::num_norms()).
   std::int64_t exchanged_bytes(int sums) const;
-  /// Returns the most scratch memory that the update takes: numbers and sums of lines, and two sums over each
-  /// tensor.
+  /// Returns the most scratch memory that the update takes: the numbers and the sums of all lines, and two
+  /// sums over each tensor.
   std::size_t scratch_bytes() const;
 
  private:

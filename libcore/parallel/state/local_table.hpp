@@ -151,9 +151,10 @@ struct OwnedPiece {
 /// owner is on the stage of its group's owner unit (for a tied table the first). Of the tp ranks
 /// that hold its shard, it is the first. Among the ranks of its group's reduction, it is the one
 /// whose ZeRO shard has the element. Replicas divide by bytes the state that they all hold. The pieces are
-/// sorted by parameter, then kind; none is empty. `held`, if present, returns what a rank holds of a kind of
-/// a parameter's state, as state_piece() does; otherwise it is the owned piece. State of another shape than
-/// the parameter's, which all ranks hold, belongs to the owner of the parameter's first element.
+/// sorted by parameter, then kind; none is empty. `held`, if present, returns the piece of a parameter's
+/// state of a kind that a rank holds, as state_piece() does. Without `held`, it is the owned piece. State
+/// whose shape is not the parameter's is whole on all ranks, and the owner of the parameter's first element
+/// owns it.
 using HeldState = std::function<Piece(const LocalParam& param, std::size_t kind)>;
 std::vector<OwnedPiece> owned_pieces(const LocalTable& local, std::span<const std::size_t> kind_bytes,
                                      const HeldState& held = {});

@@ -27,7 +27,7 @@ struct PlannedMatrix {
   /// The parts from which the owner gathers the matrix. Each element is in one of them. Of ranks that hold
   /// the same element the owner comes first, then the nearest.
   std::vector<MatrixPart> sources{};
-  std::int64_t most_held = 0;  // elements of it that one rank holds, at most
+  std::int64_t most_held = 0;  // the most elements of the matrix that one rank holds
 
   double flops() const;
 };
@@ -58,8 +58,8 @@ class MatrixPlan {
   std::int64_t sent_elements() const;
   /// Returns the most scratch memory that this rank takes in a round, without what products pack.
   std::size_t scratch_bytes(DType dtype) const;
-  /// Returns the end of the matrices from `begin` on whose updates are sent at a time. It is the same on all
-  /// ranks. A rank receives no more than most_arriving_elements of them, or one matrix.
+  /// Returns the end of the batch of matrices, from `begin` on, whose updates are sent together. It is the
+  /// same on all ranks. In a batch, a rank receives at most most_arriving_elements elements, or one matrix.
   static std::size_t end_of_batch(const std::vector<PlannedMatrix>& round, std::size_t begin);
   static constexpr std::int64_t most_arriving_elements = std::int64_t{1} << 24;
 

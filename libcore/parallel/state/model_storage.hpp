@@ -124,7 +124,7 @@ class ModelStorage {
   Tensor group_masters(int group) const;
   Tensor group_gradient(int group) const { return gradients_->shard(group); }
   std::vector<Tensor> group_states(int group) const;
-  /// Returns a parameter's state of a kind: flat, the elements of state_piece(). The kind covers it.
+  /// Returns a parameter's state of a kind that covers the parameter: the elements of state_piece(), flat.
   Tensor param_state(const LocalParam& param, std::size_t kind) const;
 
   /// Returns what a storage of this kind holds, without allocating it.

@@ -11,13 +11,13 @@ namespace dt::parallel {
 
 using kernels::StateKind;
 
-/// Returns what a rank holds of a kind of a parameter's state: its owned piece, or the whole if the state has
-/// another shape. It has no elements if the parameter has no such state.
+/// Returns the piece of a parameter's state that a rank holds: its owned piece, or the whole state if its
+/// shape is not the parameter's. The piece has no elements if the parameter has no state of this kind.
 Piece state_piece(const LocalTable& local, const LocalParam& param, const StateKind& kind);
 
-/// The flat buffers of a kind of state, one for each group. State of all parameters lies as the weights do in
-/// the owned range of the group's buffer. State of some, and state of another shape, lies packed: what the
-/// rank holds of each parameter's, one behind the other, each aligned as in a flat buffer. Units: elements.
+/// The flat buffers of a kind of state, one for each group. A kind that all parameters have, in their shape,
+/// lies as the weights do in the owned range of the group's buffer. Otherwise the buffer is packed: it has
+/// the pieces that the rank holds, one after the other, each aligned as in a flat buffer. Units: elements.
 class StateLayout {
  public:
   StateLayout(const LocalTable& local, const StateKind& kind);
@@ -26,7 +26,7 @@ class StateLayout {
   std::int64_t numel(int group) const { return numels_[to_index(group)]; }
   /// Returns whether the parameter has this kind of state.
   bool covers(const LocalParam& param) const { return offsets_[to_index(param.param)] >= 0; }
-  /// Returns the offset of what the rank holds of the parameter's state.
+  /// Returns the offset of the piece of the parameter's state that the rank holds.
   std::int64_t offset(const LocalParam& param) const { return offsets_[to_index(param.param)]; }
 
  private:
