@@ -67,8 +67,8 @@ json state_json(const TrainingState& s) {
           {"conditions", object_from_text(s.conditions, "conditions")}};
 }
 
-/// Sets a property of kinds of state from the object that names it by kind, if there is one. Other kinds keep
-/// theirs.
+/// Sets a property of kinds of state from the object `name`, which has values by kind. Kinds that are not in
+/// it do not change. The object may be absent.
 template <class E>
 void parse_property(const JsonValue& optimizer, const char* name, E kernels::StateKind::*property,
                     std::vector<kernels::StateKind>& kinds) {

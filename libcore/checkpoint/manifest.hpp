@@ -37,8 +37,8 @@ struct StoredOptimizer {
   std::vector<kernels::StateKind> state_kinds;  // kept beside the weights
   std::string hyper_parameters;                 // a JSON object
 
-  /// Returns a kind of state by its name. Weights, and a kind that the manifest does not name, are of all
-  /// parameters and in their shape.
+  /// Returns a kind of state by its name. Weights, and kinds that the manifest does not name, belong to all
+  /// parameters and have their shape.
   kernels::StateKind find_kind(const std::string& name) const;
   bool has_kind(const std::string& name) const;
 };

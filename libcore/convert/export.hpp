@@ -76,7 +76,7 @@ struct ExportOptions {
   std::optional<DType> dtype = std::nullopt;  // type of the weights; none: as stored
   /// Weights beyond the range of `dtype` become its largest value. Without `clamp` they end the export.
   bool clamp = false;
-  bool with_optimizer = false;                     // also the optimizer's state, as stored
+  bool with_optimizer = false;                     // export the optimizer's state, too, as stored
   std::string weights = checkpoint::kind_weights;  // the kind of state that is exported as weights
   /// Bytes of tensors that a file of a Hugging Face folder's model holds at most. A larger tensor has a
   /// file of its own. 0: one file.

@@ -91,8 +91,8 @@ class Exporter {
     return static_cast<std::int64_t>(shards.size());
   }
 
-  /// Appends the tensors of a kind, under names that begin with `prefix`. State of another shape than its
-  /// parameter's cannot be stacked or transposed as weights are: it keeps the names of dt's parameters.
+  /// Appends the tensors of a kind, under names that begin with `prefix`. State whose shape is not its
+  /// parameter's cannot be stacked or transposed like weights. It keeps the names of dt's parameters.
   void collect(const std::string& kind, const std::string& prefix, std::optional<DType> dtype,
                std::vector<Item>& items) const {
     const model::ModelSpec& spec = source_.manifest().model;

@@ -26,8 +26,8 @@ class WeightSource {
 /// Errors: input, naming the file, and the first tensor that is missing or of another shape.
 std::unique_ptr<WeightSource> open_weights(const std::filesystem::path& path);
 
-/// Opens the moving average of the weights in a checkpoint of a run with --ema. Returns null if there is
-/// none. Errors: input.
+/// Opens the moving average of the weights in a checkpoint. Returns null if the checkpoint has none.
+/// Errors: input.
 std::unique_ptr<WeightSource> open_average(const std::filesystem::path& checkpoint);
 
 }  // namespace dt::convert

@@ -18,8 +18,9 @@ class ParameterGatherer {
   /// The arguments must outlive the object.
   ParameterGatherer(const Context& context, const parallel::ModelStorage& storage, comm::Communicator& world);
 
-  /// Calls `look` on rank 0 with one parameter after the other, in the order of the table, then with the
-  /// average of each if the storage has one. The tensor is valid only during the call.
+  /// Calls `look` on rank 0 for each parameter, in the order of the table. If the storage has an average of
+  /// the weights, the averages of all parameters follow in the same order. The tensor is valid only during
+  /// the call.
   /// Collective: all ranks call it.
   void visit(const std::function<void(const Tensor& whole)>& look);
 
@@ -30,7 +31,7 @@ class ParameterGatherer {
   };
   /// Returns the pieces that a rank owns, in the order of the table.
   std::vector<parallel::OwnedPiece> owned(const parallel::LocalTable& local) const;
-  /// Returns a group's masters, or their average.
+  /// Returns a group's masters, or their average while averages are gathered.
   Tensor source_of(int group) const;
   HostMirror values_of(const parallel::OwnedPiece& own) const;
   void visit_source(const std::function<void(const Tensor& whole)>& look);
@@ -43,7 +44,7 @@ class ParameterGatherer {
   const parallel::LocalTable& local_;
   comm::Communicator& world_;
   DType dtype_;
-  std::optional<std::size_t> average_kind_;                // while averages are gathered
+  std::optional<std::size_t> average_kind_;                // present while averages are gathered
   std::map<int, std::vector<RankPiece>> pieces_of_param_;  // on rank 0, by parameter
   Buffer whole_;
 };

@@ -11,7 +11,7 @@
 namespace dt::model {
 
 /// Fills `values` (piece.numel() elements, f32 or f64) with the elements of the parameter that
-/// `piece` names, times `factor`.
+/// `piece` names, multiplied by `factor`.
 /// Numerics: an f64 value equals the f32 value, so that both precisions start from the same
 /// weights.
 void initialise(const ParamSpec& param, std::uint64_t seed, const Piece& piece, const Tensor& values,

@@ -16,16 +16,17 @@ namespace {
 using kernels::OptimizerKind;
 using model::ParameterClass;
 
-/// The powers of the width by which an optimizer's learning rates grow.
+/// The powers of the width (as a ratio to the base) that multiply an optimizer's learning rates.
 struct Rule {
   OptimizerKind optimizer;
-  double table;       // for tables and vectors, whose only size that grows is the width
-  double matrix;      // for matrices, both of whose sizes grow
-  double multiplier;  // the power of a multiplier that weights hold
+  double table;       // for tables and vectors, where the width is the only size that grows
+  double matrix;      // for matrices, where both sizes grow
+  double multiplier;  // the power of a multiplier that is part of the weights
 };
 
-/// SGD and Adam are in the table. Lion moves each weight by about the learning rate, as Adam does. Muon moves
-/// a matrix by 0.2·√max(rows, columns) times an orthogonal one. The spectral norm of that must not grow.
+/// The table of the paper has SGD and Adam. Lion changes each weight by about the learning rate, as Adam
+/// does. Muon changes a matrix by 0.2·√max(rows, columns) times an orthogonal matrix. The spectral norm of
+/// this change must not grow with the width.
 /// Source: Yang et al. 2022, table 8; Yang et al. 2023 (A Spectral Condition for Feature Learning),
 /// condition 1.
 constexpr Rule rules[] = {{OptimizerKind::adamw, 0, -1, 1},

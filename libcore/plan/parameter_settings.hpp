@@ -1,5 +1,6 @@
 #pragma once
-// Learning rate, weight decay and initial values of each parameter: by its class, and by muP.
+// Factors of learning rate and initial values, and weight decay, for each parameter: by its class, and by
+// muP.
 
 #include <array>
 #include <string>
@@ -21,7 +22,7 @@ class ParameterSettings {
 
   Mup mup;
 
-  /// Returns the factors of one parameter's updates, in its range's members (optim/optimizer.hpp).
+  /// Returns the factors of one parameter's updates, as optim::ParameterRange has them.
   struct Update {
     double lr_scale = 1;
     bool decays = true;
@@ -29,8 +30,8 @@ class ParameterSettings {
   };
   Update update_of(const model::ParameterTable& table, int param) const;
 
-  /// Return the settings of classes as options take them: "embedding=0.1,head=2" and "embedding"; "" for
-  /// defaults.
+  /// Return the settings of classes in the form of options: "embedding=0.1,head=2" and "embedding". Defaults
+  /// are "".
   std::string describe_lr_scale() const;
   std::string describe_no_decay() const;
 

@@ -50,11 +50,11 @@ struct Plan {
   std::int64_t total_steps = 0;  // counted from the run's beginning
   optim::LearningRateSchedule schedule;
   optim::OptimizerSettings optimizer;
-  double ema = 0;  // decay of the moving average of the weights; 0: there is none
+  double ema = 0;  // decay of the moving average of the weights; 0: no average
   ParameterSettings parameter_settings;
   double clip_norm = 1;
   double z_loss = 0;                                   // coefficient of z-loss; 0: none
-  double qk_clip = 0;                                  // largest attention score of QK-clip; 0: none
+  double qk_clip = 0;                                  // bound on attention scores (QK-clip); 0: none
   std::optional<optim::LossScaleSettings> loss_scale;  // for fp16
   ResumeRequest resume;
   DurationRequest duration;           // total_steps follows from it
@@ -68,7 +68,7 @@ struct Plan {
   /// Returns how a step's gradients are summed, in words. Plans with the same words sum in the same
   /// order if their lanes are the same and whole.
   std::string describe_gradient_reduction() const;
-  /// Returns the kinds of state beside the weights: the optimizer's, and the average's last.
+  /// Returns the kinds of state beside the weights: those of the optimizer, then that of the average.
   std::vector<optim::StateKind> state_kinds() const;
   /// Returns the most micro-batches of any rank.
   std::int64_t max_micro_batches() const { return ceil_div(micro_batches_per_step, layout.dp); }

@@ -147,7 +147,7 @@ void check_adam_eps(double eps, DType type) {
               fmt::format("use at least {:.3g}; 1e-8 is usual", least));
 }
 
-/// Checks that the largest attention scores can be found, and that the scale of weights changes them.
+/// Checks that the device can find attention scores, and that the scale of weights changes them.
 void check_qk_clip(const Settings& s, const Plan& plan) {
   if (s.qk_clip == 0) return;
   if (plan.spec.qk_norm != model::QkNorm::none)

@@ -75,7 +75,7 @@ struct ParameterClassRequest {
   std::vector<std::string> no_decay;  // classes, or "none"
 };
 
-/// The base of muP (plan/mup.hpp). Without a width, the parametrization is the standard one.
+/// The base model of muP (plan/mup.hpp). Without a width, the standard parametrization applies.
 struct MupRequest {
   std::optional<std::int64_t> base_width;
   std::optional<std::int64_t> base_head_dim;  // none: the model's own

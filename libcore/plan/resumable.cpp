@@ -46,7 +46,7 @@ std::string model_difference(const model::ModelSpec& then, const model::ModelSpe
 
 namespace {
 
-/// Returns whether the checkpoint has the average of the weights. Without it, an average begins with the
+/// Returns whether the checkpoint has the average of the weights. If it has none, an average begins with the
 /// weights.
 bool has_average(const checkpoint::PieceIndex& pieces) {
   return std::ranges::any_of(pieces.tensors(), [](const checkpoint::StoredTensor& tensor) {
@@ -55,7 +55,7 @@ bool has_average(const checkpoint::PieceIndex& pieces) {
 }
 
 /// Returns the first tensor in which model and checkpoint differ, in the model's order, or "" if
-/// there is none. An average that only one of them has is no difference.
+/// there is none. An average that only one of them has does not count.
 std::string tensor_difference(const Plan& plan, const checkpoint::PieceIndex& pieces) {
   std::map<std::string, Shape> stored;
   const bool has_both_averages = plan.ema > 0 && has_average(pieces);
@@ -91,8 +91,8 @@ std::string tensor_difference(const Plan& plan, const checkpoint::PieceIndex& pi
   return {};
 }
 
-/// Returns whether two optimizers keep the same kinds of state of the same parameters. Their types may
-/// differ, as readers convert.
+/// Returns whether two optimizers keep the same kinds of state for the same parameters. The types may differ,
+/// since readers convert them.
 bool keep_same_state(std::vector<optim::StateKind> a, const std::vector<optim::StateKind>& b) {
   std::erase_if(a, [](const optim::StateKind& kind) { return kind.name == kernels::average_kind; });
   return std::ranges::equal(a, b, [](const optim::StateKind& x, const optim::StateKind& y) {

@@ -169,14 +169,15 @@ std::vector<parallel::UnitBytes> bytes_of(const Plan& plan, const Units& units) 
   return bytes;
 }
 
-/// Returns the scratch memory of an update that takes any.
+/// Returns the scratch memory of the optimizer's update.
 std::size_t update_scratch_bytes(const Plan& plan, const parallel::LocalTable& local) {
   if (optim::factors_moments(plan.optimizer)) return parallel::FactoredLayout(local).scratch_bytes();
   if (!optim::updates_matrices(plan.optimizer)) return 0;
   return parallel::MatrixPlan(local).scratch_bytes(plan.precision.master());
 }
 
-/// Returns the bytes of the largest attention scores, on this rank and of all heads as ranks exchange them.
+/// Returns the bytes of the largest attention scores: this rank's, and those of all heads, which ranks
+/// exchange.
 std::size_t score_bytes(const Plan& plan, const parallel::LocalTable& local) {
   if (plan.qk_clip == 0) return 0;
   std::int64_t blocks = 0;

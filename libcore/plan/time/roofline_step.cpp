@@ -295,7 +295,7 @@ class UnitOperationsBuilder {
 
 /// Returns the operations that are done once a step. Masters and the optimizer's state are read and written.
 /// Gradients are read twice (also for their norm) and zeroed. 16-bit weights are written. The average of the
-/// weights, which is a kind of state, reads the masters once more.
+/// weights is a kind of state; its update reads the masters once more.
 std::vector<Operation> of_step(const Plan& plan, const KernelFeatures& traits) {
   const model::ParameterTable table(plan.spec);
   const parallel::LocalTable local(table, plan.layout, plan.place);

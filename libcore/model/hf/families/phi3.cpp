@@ -8,8 +8,8 @@ namespace dt::model::hf {
 
 namespace {
 
-/// Refuses YaRN, which transformers does not compute for the family. There, yarn is an older name of
-/// longrope.
+/// Refuses YaRN, which transformers does not compute for this family. In its files, `yarn` is an older name
+/// of `longrope`.
 void refuse_yarn(const Config& config, const ModelSpec& spec) {
   const auto& scaling = spec.attention[0].rotary.scaling;
   if (!scaling || scaling->type != kernels::RotaryScaling::Type::yarn) return;
