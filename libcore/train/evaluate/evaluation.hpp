@@ -50,7 +50,7 @@ void check_validation_targets(const data::Mixture& dataset, const EvaluationRequ
 Evaluation evaluate(ModelRuntime& runtime, const data::Mixture& dataset, const EvaluationRequest& request,
                     const comm::Ranks& ranks);
 
-/// Returns the record of an evaluation of the weights, and of their average if there is one.
+/// Returns the record of an evaluation with the weights and, if present, of one with their average.
 EvalRecord eval_record(std::int64_t step, const Evaluation& weights,
                        const std::optional<Evaluation>& average);
 

@@ -1,5 +1,5 @@
 #pragma once
-// The optimizer's state of a checkpoint beside that of the training that continues from it.
+// Compares the optimizer's state in a checkpoint with that of the training that continues from it.
 
 #include <string>
 #include <vector>
@@ -9,11 +9,12 @@
 
 namespace dt::train {
 
-/// The average's decay among the hyper-parameters in a manifest. Absent: there is no average.
+/// The name of the average's decay among the hyper-parameters in a manifest. If it is absent, there is no
+/// average.
 inline constexpr const char* ema_parameter = "ema";
 
-/// Returns what a resume changes in the kinds of state, each in words: "adam_m is converted from fp32 to
-/// bf16". plan::check_resumable() has accepted the checkpoint.
+/// Returns descriptions of what a resume changes in the kinds of state, such as "adam_m is converted from
+/// fp32 to bf16". plan::check_resumable() must have accepted the checkpoint.
 std::vector<std::string> describe_state_changes(const checkpoint::TrainingState& then, const plan::Plan& now);
 
 }  // namespace dt::train

@@ -58,7 +58,7 @@ std::string kind_name(const ModelStorage& storage, const OwnedPiece& own) {
                        : storage.state_kinds()[static_cast<std::size_t>(own.kind) - 1].name;
 }
 
-/// Returns what a rank holds of a kind of a parameter's state.
+/// Returns the piece of a parameter's state of a kind that a rank holds.
 Piece held_piece(const ModelStorage& storage, const LocalTable& local, const LocalParam& param,
                  std::size_t kind) {
   return kind == 0 ? param.owned_piece : parallel::state_piece(local, param, storage.state_kinds()[kind - 1]);

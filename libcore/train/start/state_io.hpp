@@ -30,8 +30,9 @@ std::vector<checkpoint::PieceSpec> rank_state_pieces(const parallel::ModelStorag
 /// `storage` must outlive them.
 run::StateShards pieces_of_ranks(const Context& context, const parallel::ModelStorage& storage);
 
-/// Fills weights and the optimizer's state from a checkpoint. An average that it lacks begins with the
-/// weights. Errors: input for a digest that differs or a missing tensor.
+/// Fills weights and the optimizer's state from a checkpoint. If it has no average, the average begins with
+/// the weights.
+/// Errors: input for a digest that differs or a missing tensor.
 void load_state(const Context& context, const checkpoint::Reader& reader, parallel::ModelStorage& storage);
 
 }  // namespace dt::train

@@ -18,8 +18,8 @@ namespace dt::train {
 
 /// One rank's contribution.
 struct LocalStepReport {
-  /// `num_auxiliary_losses` is the model's, the same on all ranks. So is `num_scores`: the heads of all
-  /// layers if their largest attention scores are wanted, else 0.
+  /// `num_auxiliary_losses` is the model's. `num_scores` is the number of heads of all layers if the step
+  /// needs their largest attention scores, otherwise 0. Both are equal on all ranks.
   explicit LocalStepReport(std::size_t num_auxiliary_losses = 0, std::size_t num_scores = 0)
       : auxiliary(num_auxiliary_losses), max_scores(num_scores, -std::numeric_limits<double>::infinity()) {}
 
@@ -36,7 +36,7 @@ struct LocalStepReport {
   run::SaveProgress save;           // progress of the save in flight
   /// Returns the bytes that all_reduce() sends, as the recorder counts them.
   static std::int64_t bytes(std::size_t num_auxiliary_losses = 0, std::size_t num_scores = 0);
-  /// Replaces the report by the sum over all ranks, and the scores by their maximum.
+  /// Replaces the report by the sum over all ranks, and the scores by their maximum over all ranks.
   /// Numerics: exact, so that the order of ranks does not matter.
   /// Collective: all ranks.
   void all_reduce(comm::Communicator& world);

@@ -15,7 +15,7 @@ using parallel::FactoredParam;
 
 namespace {
 
-/// Returns the numbers of a parameter's rows, or of its columns, among those of all lines.
+/// Return the values of a parameter's rows, or of its columns, among the values of all lines.
 template <class T>
 std::span<T> rows_of(const FactoredParam& param, std::span<T> lines) {
   return lines.subspan(static_cast<std::size_t>(param.first_row), static_cast<std::size_t>(param.num_rows()));

@@ -1,5 +1,5 @@
 #pragma once
-// The update by Adafactor, for which the ranks of a stage sum over rows, columns and matrices.
+// Adafactor's update, for which the ranks of a stage sum over rows, columns and matrices.
 
 #include <span>
 #include <vector>
@@ -14,14 +14,14 @@
 
 namespace dt::train {
 
-/// Updates the weights that this rank holds. Moments of rows and columns are whole on all ranks of the stage,
-/// which update them alike. Numerics: from equal gradients the same bits in any layout, since sums over
-/// elements that ranks divide are sums of integers, and nothing else depends on more than one element.
+/// Updates the weights that this rank holds. All ranks of the stage have the moments of all rows and columns,
+/// and update them in the same way.
+/// Numerics: equal gradients give equal bits in any layout. Ranks divide only sums over elements, and these
+/// are sums of integers. Nothing else depends on more than one element.
 class FactoredUpdate {
  public:
-  /// Context and storage must outlive the object. The storage has the state of
-  /// optim::OptimizerKind::adafactor.
-  /// Errors: internal, ranks of the stage hold different elements and Groups::stage() is absent.
+  /// Context and storage must outlive the object. The storage has Adafactor's state.
+  /// Errors: internal, the ranks of the stage hold different elements, and Groups::stage() is absent.
   FactoredUpdate(const Context& context, parallel::ModelStorage& storage,
                  const plan::ParameterSettings& by_class);
 
@@ -40,19 +40,19 @@ class FactoredUpdate {
   };
 
   Tensor state_of(const Param& param, const char* kind) const;
-  /// Returns this rank's elements of a parameter, of which `shard` holds the group's owned range.
+  /// Returns this rank's elements of a parameter. `shard` holds the owned range of the parameter's group.
   kernels::HeldElements held(const Param& param, const Tensor& shard) const;
   kernels::HeldElements gradient(const Param& param) const;
   /// Returns the direction of a parameter's update. `lines` are the factors of all lines.
   kernels::Direction direction(const Param& param, double grad_scale, std::span<const double> lines) const;
   void exchange(const Tensor& values, Reduction reduction) const;
 
-  /// Sets each line's scale, and its sum of scaled squares.
+  /// Sets the scale of each line, and the sum of its scaled squares.
   void sum_lines(std::span<double> scales, std::span<std::int64_t> sums) const;
-  /// Updates the moments. Replaces the lines' scales by their factors.
+  /// Updates the moments. Replaces the scales of the lines by their factors.
   void update_moments(const kernels::OptimizerStep& step, std::span<double> lines,
                       std::span<const std::int64_t> sums) const;
-  /// The root mean squares of what a step asks for, by matrix; otherwise 0.
+  /// The root mean squares of directions and weights, by matrix; 0 if the settings do not need them.
   struct Norms {
     std::vector<double> directions, weights;
   };
@@ -63,7 +63,7 @@ class FactoredUpdate {
   const Context& context_;
   parallel::ModelStorage& storage_;
   parallel::FactoredLayout layout_;
-  std::vector<Param> params_;  // as layout_.params()
+  std::vector<Param> params_;  // in the order of layout_.params()
 };
 
 }  // namespace dt::train

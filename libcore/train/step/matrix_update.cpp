@@ -15,7 +15,7 @@ using parallel::MatrixPart, parallel::PlannedMatrix;
 
 namespace {
 
-/// Copies elements, as ranges of both. Copies ranges of one length and one distance at once.
+/// Copies ranges of elements. Copies several ranges at once if they have one length and one distance.
 void copy_ranges(const Context& context, const Tensor& source, const Tensor& target,
                  const std::vector<CopyRange>& ranges) {
   for (auto first = ranges.begin(); first != ranges.end();) {
@@ -48,7 +48,7 @@ std::size_t index_of_momentum(const parallel::ModelStorage& storage) {
 
 }  // namespace
 
-/// Transfers of the ranks of a stage, of which none waits for another.
+/// Transfers between the ranks of a stage. None of them waits for another.
 class MatrixUpdate::Exchange {
  public:
   explicit Exchange(const parallel::Groups& groups) : groups_(groups) {}
@@ -74,7 +74,7 @@ MatrixUpdate::MatrixUpdate(const Context& context, parallel::ModelStorage& stora
   const int num_ranks = stage ? stage->size() : 1;
   DT_CHECK(num_ranks == plan_.num_ranks(), "{} ranks for matrices of {}", num_ranks, plan_.num_ranks());
   if (context.device() == Device::host()) return;
-  // So that no step of a device allocates memory.
+  // Allocates scratch memory now, so that steps on a device allocate none.
   const Arena::Scope scope(context.scratch());
   const std::size_t bytes =
       plan_.scratch_bytes(storage.precision().master()) + kernels::cuda::most_workspace_bytes;
@@ -192,8 +192,8 @@ Tensor MatrixUpdate::elements_for(const Piece& held, const PlannedMatrix& matrix
   return values;
 }
 
-/// Distributes the updates of some matrices, and applies them. All ranks make the same exchanges, so that
-/// on devices, where these follow each other, no ranks wait for each other in a circle.
+/// Distributes the updates of some matrices, and applies them. On devices exchanges run one after the other.
+/// All ranks make the same exchanges, so that they cannot deadlock.
 void MatrixUpdate::update_weights(const kernels::OptimizerStep& step, const std::vector<HeldPart>& parts,
                                   std::span<const PlannedMatrix> matrices, const Tensor& update_RC) const {
   const Arena::Scope scope(context_.scratch());

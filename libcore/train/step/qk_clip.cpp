@@ -17,7 +17,7 @@ std::size_t index(std::int64_t i) {
   return static_cast<std::size_t>(i);
 }
 
-/// Returns the layers of a rank's blocks.
+/// Returns the layers of the blocks that a rank has.
 std::vector<std::int64_t> layers_of(const parallel::LocalTable& local) {
   std::vector<std::int64_t> layers;
   for (const int unit : local.units()) {
@@ -92,7 +92,7 @@ void QkClip::scale_weights(std::span<const double> max_scores) const {
     scale(projection, max_scores.subspan(index(projection.layer * heads_), index(heads_)));
 }
 
-/// The rows of a projection are those of its heads, one head after the other.
+/// Scales a projection, whose rows belong to one head after the other.
 void QkClip::scale(const Projection& projection, std::span<const double> max_scores_of_layer) const {
   const parallel::LocalParam& param = *projection.param;
   const Piece& held = param.owned_piece;

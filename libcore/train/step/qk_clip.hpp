@@ -1,7 +1,6 @@
 #pragma once
-// QK-clip in a step: the largest attention score of each head, and the weights that it scales
-// (optim/qk_clip.hpp).
-// Legend: H this rank's query heads.
+// QK-clip in a step: finds the largest attention score of each head, and scales weights (optim/qk_clip.hpp).
+// Legend: H query heads of this rank, L layers of this rank.
 
 #include <cstdint>
 #include <span>
@@ -15,8 +14,10 @@
 
 namespace dt::train {
 
-/// Numerics: the largest score of a head has the same bits however tokens are divided among ranks and
-/// micro-batches. Each element of a weight is scaled alone. So weights that are equal before stay equal.
+/// Collects the largest attention scores of a step, and scales weights by them.
+/// Numerics: the largest score of a head has the same bits, however ranks and micro-batches divide the
+/// tokens. Each element of a weight is scaled alone. So ranks with equal weights have equal weights
+/// afterwards.
 class QkClip {
  public:
   /// Context and storage must outlive the object. `threshold` is above 0.
@@ -24,15 +25,15 @@ class QkClip {
          double threshold);
 
   void start_step();
-  /// Returns the scores of a block, [H], which its forward raises.
+  /// Returns the scores of a block, [H], for its forward to raise.
   Tensor max_scores(int unit) const;
-  /// Returns the scores of all layers and heads of the model, a layer after the other: −∞ where this rank
-  /// has none. Their maximum over all ranks is the step's.
+  /// Returns the scores of all heads of all layers of the model, ordered by layer. They are −∞ for heads that
+  /// this rank does not have. The maximum over all ranks gives the scores of the step.
   std::vector<double> all_scores() const;
 
   optim::AttentionScores summarize(std::span<const double> max_scores) const;
   /// Scales the masters of the heads whose scores are above the threshold, and rounds 16-bit weights from
-  /// them. `max_scores` are the step's. Call it after the optimizer's update.
+  /// them. `max_scores` are the scores of the step, over all ranks. Call it after the optimizer's update.
   void scale_weights(std::span<const double> max_scores) const;
 
  private:

@@ -61,7 +61,7 @@ class Stepper {
   Samples next_samples() const;
   std::int64_t count_first_targets();
   Decision run_actions(data::Batch& batch, const std::function<void(LocalStepReport&)>& report);
-  /// `max_scores` are the step's, on all ranks; empty without QK-clip.
+  /// `max_scores` are the scores of the step, over all ranks. They are empty without QK-clip.
   void take_optimizer_step(double lr, double grad_scale, std::span<const double> max_scores);
   enum Sum { nll, squared_norm, first_auxiliary };
   LocalStepReport empty_report() const { return LocalStepReport(auxiliary_losses_.size()); }

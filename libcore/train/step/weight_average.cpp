@@ -9,7 +9,7 @@ namespace dt::train {
 
 namespace {
 
-/// Calls body(group, average) with this rank's part of the average of each group that it has one of.
+/// Calls body(group, average) for each group of whose average this rank has a shard.
 template <class Body>
 void for_averages(const parallel::ModelStorage& storage, const Body& body) {
   const std::vector<kernels::StateKind>& kinds = storage.state_kinds();
@@ -21,7 +21,7 @@ void for_averages(const parallel::ModelStorage& storage, const Body& body) {
   }
 }
 
-/// Exchanges the elements of two tensors, some at a time.
+/// Exchanges the elements of two tensors, a bounded number at a time.
 void exchange(const Context& context, const Tensor& a, const Tensor& b) {
   constexpr std::int64_t most_elements = std::int64_t{1} << 18;
   const Arena::Scope scope(context.scratch());

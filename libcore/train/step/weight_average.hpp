@@ -1,5 +1,5 @@
 #pragma once
-// The exponential moving average of a rank's weights, which lies beside the optimizer's state.
+// The exponential moving average of a rank's weights. It is stored with the optimizer's state.
 
 #include "plan/plan.hpp"
 #include "train/step/model_runtime.hpp"
@@ -14,9 +14,9 @@ void update_average(const Context& context, double ema, const parallel::ModelSto
 /// The weights that the units compute with.
 enum class ActiveWeights { current, average };
 
-/// Makes units compute with the average, or with the current weights again. Calls alternate. If the weights
-/// are their own masters, both change places. Otherwise the 16-bit weights are rounded from the average or
-/// from the masters, which stay. So the bits of weights and average come back.
+/// Makes units compute with the average, or with the current weights again. Calls must alternate. If there
+/// are no separate masters, the weights and the average are exchanged. Otherwise the 16-bit weights are
+/// rounded from the average or from the masters, which do not change. So the second call restores all bits.
 /// Collective: all ranks that train.
 void activate(ActiveWeights weights, ModelRuntime& runtime, const plan::Plan& plan);
 

@@ -41,7 +41,7 @@ std::vector<std::vector<optim::ParameterRange>> parameter_ranges_of(const parall
   return ranges;
 }
 
-/// Returns the settings that all matrices of blocks have.
+/// Returns the settings that all matrices of blocks share.
 plan::ParameterSettings::Update update_of_matrices(const model::ParameterTable& table,
                                                    const plan::ParameterSettings& settings) {
   for (int param = 0; param < static_cast<int>(table.params().size()); ++param) {

@@ -16,15 +16,15 @@ namespace dt::train {
 
 class WeightUpdate {
  public:
-  /// Both references must outlive the object. The storage has the state that the optimizer keeps, and the
-  /// average of the weights if `ema`, its decay, is above 0.
+  /// Context and storage must outlive the object. The storage has the optimizer's state. `ema` is the decay
+  /// of the average of the weights; if it is above 0, the storage has the average.
   WeightUpdate(const Context& context, parallel::ModelStorage& storage,
                const optim::OptimizerSettings& settings,
                const plan::ParameterSettings& parameter_settings = {}, double ema = 0);
 
-  /// Makes one update. Gradients must be complete. `peak_lr` is the schedule's. `clip`, if present, then
-  /// changes the new masters and weights.
-  /// Collective: if the optimizer updates whole matrices or factors moments, the ranks of the stage.
+  /// Makes one update. Gradients must be complete. `peak_lr` is the schedule's. Then calls `clip`, if
+  /// present, which may change the new masters and weights, and updates the average.
+  /// Collective: the ranks of the stage, if the optimizer updates whole matrices or factors moments.
   void run(const kernels::OptimizerStep& step, double peak_lr, const std::function<void()>& clip = {});
 
  private:
