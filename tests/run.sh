@@ -8,8 +8,8 @@ trap 'rm -f "$log"' EXIT
 select=(-LE '^long$')
 [[ -z $kind ]] || select=(-L "^$kind\$")
 
-# schedule.cmake says which tests are alone all the same. Unit programs wait for more than half of their time:
-# two more of them than there are processors.
+# schedule.cmake says which tests run alone nevertheless. Unit programs wait for more than half of their time,
+# so two more of them run than there are processors.
 parallel=$(nproc)
 [[ $kind != unit ]] || parallel=$((parallel + 2))
 ctest --test-dir "$build" --parallel "$parallel" --output-on-failure --no-tests=error "${select[@]}" | tee "$log"

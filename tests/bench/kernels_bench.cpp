@@ -247,8 +247,8 @@ void sum_squares_by_block(benchmark::State& state, DType dtype) {
   measure_bytes(state, b.bytes(parameters),
                 [&](const Context& c) { kernels::sum_squares_by_block(c, x, host_tensor(partials)); });
 }
-/// Updates fp32 weights. A 16-bit dtype adds their copy in that dtype, and bf16 has bf16 gradients. Moments
-/// in bf16 need a dtype of bf16.
+/// Updates fp32 weights. With a 16-bit dtype, they have a copy in that dtype. With bf16, gradients are bf16,
+/// too. Moments in bf16 require bf16.
 void optimizer_step(benchmark::State& state, DType dtype, const kernels::OptimizerSettings& settings) {
   Bench b(dtype);
   const Tensor w = b.floats({parameters});
@@ -311,7 +311,7 @@ void register_all() {
     DT_ADD(add_bias_residual), DT_ADD(bias_backward);
     DT_ADD(add), DT_ADD(scale_add), DT_ADD(convert), DT_ADD(sum_squares_by_block);
     for (const auto& [name, kind] : enum_names(kernels::OptimizerKind{})) {
-      // No rule by elements: Muon's are newton_schulz and steps of sgd, Adafactor's kernels take sums.
+      // Muon and Adafactor have no elementwise rule: they use newton_schulz and sgd, and sums over lines.
       if (kind == kernels::OptimizerKind::muon || kind == kernels::OptimizerKind::adafactor) continue;
       const std::string row = fmt::format("{}/{}", name, dtype_name(dtype));
       one_thread_and_all(

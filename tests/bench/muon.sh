@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# muon.sh: the share of Muon's update in a step of GPT-2 124M with 2^19 tokens, in fp32 and bf16, from the profiles of smaller steps. A step
-# takes the time of an update, whatever its tokens, and of the rest, in proportion to them. The update is the whole action: Muon's of
-# matrices, AdamW's of other parameters. DT_STEPS (default 3) is the number of steps, of which the first is not counted; the one with
-# the shortest rest counts. It also prints the share of AdamW's update in a step of AdamW.
+# muon.sh: the share of Muon's update in a step of GPT-2 124M with 2^19 tokens, in fp32 and bf16, from the profiles of smaller steps. The time
+# of the update does not depend on the number of tokens; the time of the rest of a step is proportional to it. The update is the whole action:
+# Muon's update of matrices, and AdamW's of other parameters. DT_STEPS (default 3) is the number of steps. The first is not counted; of the
+# others, the one with the shortest rest counts. The script also prints the share of AdamW's update in a step of AdamW.
 set -euo pipefail
 shopt -s inherit_errexit
 steps=${DT_STEPS:-3} tokens=2048
@@ -17,7 +17,7 @@ shares() {
   dt-train --quiet --model gpt2-124m --data shards --run run --steps "$steps" --global-batch $((tokens / 1024)) --micro-batch 1 --lr 1e-4 \
     --device cpu --comm self --peak-flops 1e12 --optimizer "$1" --precision "$2" --profile "2-$steps" >/dev/null
   for profile in run/profile/*.json; do
-    # Of the two spans the whole step is the first; the other is the action.
+    # The first of the two spans is the whole step, and the second is the action.
     tr '{' '\n' <"$profile" | sed -nE 's/.*"cat":"step".*"dur":([0-9.]+).*/\1/p' | xargs
   done | awk -v tokens=$tokens '
     { rest = $1 - $2 } NR == 1 || rest < least { least = rest; update = $2 }

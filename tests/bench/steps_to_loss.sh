@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# steps_to_loss.sh: the steps in which Muon reaches the best loss of AdamW, divided by AdamW's steps. Texts: tiny Shakespeare, if DT_SHAKESPEARE
-# names it, and this machine's documentation (datasets/debian-text.sh). Model: GPT-2, 4 layers, 4 heads, 128 wide, by bytes, 64 tokens a
-# sequence, 16 a step. It takes about 25 minutes of one core.
+# steps_to_loss.sh: the number of steps in which Muon reaches the best loss of AdamW, divided by AdamW's steps. Texts: tiny Shakespeare, if
+# DT_SHAKESPEARE names it, and this machine's documentation (datasets/debian-text.sh). Model: GPT-2 with 4 layers, 4 heads, width 128, bytes as
+# tokens, 64 tokens per sequence and 16 sequences per step. The script takes about 25 minutes of one core.
 # Both optimizers train DT_STEPS steps at each of DT_RATES, from the same weights, on the same batches, with the same schedule: warm-up in the
-# first tenth, then a cosine to a tenth of the rate. The best validation loss at the end is an optimizer's result. Muon then trains fewer
+# first tenth, then a cosine to a tenth of the rate. An optimizer's result is its best validation loss at the end. Muon then trains fewer
 # steps, at its best rate. Each of these runs has a whole schedule, since a run is far from its final loss before the rate decays. A bisection
 # finds the fewest twentieths of DT_STEPS that end at AdamW's loss or below.
 set -euo pipefail
@@ -12,7 +12,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 steps=${DT_STEPS:-500}
 read -ra rates <<<"${DT_RATES:-0.001 0.002 0.004 0.008 0.016}"
 if ((steps % 20 != 0)); then
-  echo "steps_to_loss.sh: DT_STEPS $steps is no multiple of 20" >&2
+  echo "steps_to_loss.sh: DT_STEPS $steps is not a multiple of 20; use 20, 40, …" >&2
   exit 2
 fi
 dir=$(mktemp -d "${TMPDIR:-/tmp}/dt-bench-XXXXXX")

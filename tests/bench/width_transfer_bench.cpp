@@ -1,7 +1,7 @@
-// Trains a small model in several widths, with the standard parametrization and with muP. Prints by how much
-// four steps change each unit's output (the coordinate check of Yang et al. 2022, appendix D.1), and the loss
-// that each learning rate reaches. With muP neither depends much on the width.
-// Usage: bench_width_transfer [adamw|lion|sgd|muon]
+// Trains a small model in several widths, with the standard parametrization and with muP. Prints the change
+// of each unit's output in four steps (the coordinate check of Yang et al. 2022, appendix D.1), and the loss
+// at each learning rate. With muP, neither depends much on the width. Usage: bench_width_transfer
+// [adamw|lion|sgd|muon]
 
 #include <cstdio>
 #include <cstdlib>

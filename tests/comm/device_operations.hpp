@@ -137,7 +137,7 @@ inline void check_shift(Communicator& group, Computing& computing, const Case& c
   computing.forget();
 }
 
-/// Each rank sends to all others at once, and receives from all.
+/// Each rank sends to all other ranks at once, and receives from all of them.
 inline void check_exchange(Communicator& group, Computing& computing, const Case& c) {
   const HostValues values(c.dtype, c.numel, group.rank());
   const Tensor own = computing.placed(values.in);

@@ -1,4 +1,4 @@
-// The largest scores that attention finds beside its outputs.
+// Tests the largest scores that attention finds in addition to its outputs.
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -13,7 +13,7 @@
 namespace dt::kernels::test {
 namespace {
 
-/// Returns each head's largest scaled product, by the definition.
+/// Returns each head's largest scaled product, computed from the definition.
 std::vector<double> largest_products(const AttentionShape& s, const Tensor& qkv_RE, const Tensor& first_R) {
   const std::vector<double> values = to_doubles(qkv_RE);
   const std::int64_t E = packed(s), D = s.head_dim;
@@ -42,7 +42,7 @@ Tensor nothing_yet(Fixture& f, std::int64_t heads) {
   return largest;
 }
 
-/// Calls body(fixture) with every arithmetic, also that of AMX tiles on processors without them.
+/// Calls body(fixture) with every arithmetic, including AMX tiles on processors that lack them.
 void for_each_kernel(const std::function<void(Fixture&)>& body) {
   for_each_arithmetic(body);
   if (!supports_arithmetic(Arithmetic::amx_by_loops)) return;
@@ -67,7 +67,7 @@ TEST_CASE("attention finds each head's largest scaled product of visible keys an
   for_each_kernel([&](Fixture& f) {
     for (const auto& [s, first_keys] : cases) {
       INFO("sequence " << s.sequence << " heads " << s.query_heads << "/" << s.key_value_heads);
-      // Products are below 0 where a query sees its own key alone, so that no padding may count.
+      // Products are below 0 where a query sees only its own key. So padding would show as a larger score.
       const Tensor qkv = f.random({rows(s), packed(s)}, 1, 3), first = first_keys(f, s);
       for (std::int64_t r = 0; r < rows(s) && s.query_heads == s.key_value_heads; ++r)
         scale_add(f.context, -1, qkv.flat(r * packed(s), query(s)), {},

@@ -36,7 +36,7 @@ Part part_of(const Piece& piece) {
   return part;
 }
 
-/// Sums over the lines of `matrices` matrices, whose elements the parts have once.
+/// Sums over the lines of `matrices` matrices. Each of their elements is in one part.
 Lines sums_of(std::vector<Part> parts, std::int64_t matrices, int threads) {
   const Context context(threads, Device::host());
   const Shape& shape = parts.front().piece.global;
@@ -70,7 +70,7 @@ std::vector<double> values_of(const Lines& lines) {
   return values;
 }
 
-/// Returns a box, of which an interval is held.
+/// Returns a piece: an interval of the elements of a box.
 Piece piece_of(const Shape& global, std::vector<std::int64_t> start, const Shape& box, std::int64_t begin,
                std::int64_t end) {
   Piece piece = Piece::whole(global);

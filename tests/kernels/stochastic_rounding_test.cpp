@@ -16,7 +16,7 @@ namespace {
 
 constexpr PhiloxKey key = {1, 2};
 
-/// Factors of two and gradients of few bits, with which fp32 is as exact as the reference's fp64.
+/// Powers of two and gradients of few bits, for which fp32 is as exact as the fp64 of the reference.
 OptimizerStep exact_step(const ElementIndices& elements, std::int64_t step = 3) {
   return {.settings = {.beta1 = 0.5, .beta2 = 0.75},
           .lr = 1e-3,
@@ -32,7 +32,7 @@ std::vector<double> multiples(std::int64_t count, double unit) {
   return values;
 }
 
-/// Makes a step of bf16 moments from the element `from` on, and returns them.
+/// Makes a step with bf16 moments of the elements from `from` on, and returns the moments.
 std::vector<Tensor> moments_of_step(Fixture& f, const ElementIndices& elements, std::int64_t count,
                                     std::int64_t from = 0) {
   const auto part = [&](const std::vector<double>& all) {

@@ -1,4 +1,4 @@
-// Tests the embedding alone: the factor of its output.
+// Tests the factor of the embedding's output.
 
 #include <catch2/catch.hpp>
 

@@ -59,8 +59,8 @@ void update_matrix(const Context& context, const kernels::OptimizerStep& step, c
   optim::apply_direction(context, step, shape[0], shape[1], host_tensor(x), host_tensor(weights));
 }
 
-/// Makes one step of a matrix, or of a vector if it has one row, whose moments are `states`: of rows, of
-/// columns, of elements.
+/// Makes one step of a matrix, or of a vector if it has one row. `states` are its moments of rows, of columns
+/// and of elements.
 template <class T>
 void update_factored(const Context& context, const kernels::OptimizerStep& step, const Shape& shape,
                      std::vector<T>& weights, std::vector<T>& gradient, std::vector<std::vector<T>>& states) {

@@ -22,7 +22,7 @@ const std::vector<StateKind> kinds{"all",
                                    {"rows", ParameterScope::matrices, StateShape::rows},
                                    {"columns", ParameterScope::matrices, StateShape::columns}};
 
-/// Checks that each element of each kind has one owner among all ranks, which holds it.
+/// Checks that each element of each kind has one owner among all ranks, and that the owner holds it.
 void check_owners(const model::ParameterTable& table, const model::Layout& layout) {
   CAPTURE(layout.to_string());
   const std::vector<std::size_t> kind_bytes(kinds.size(), sizeof(float));
@@ -82,7 +82,7 @@ TEST_CASE("state of rows and columns is packed, and whole on each rank") {
   CHECK(sizes["layers.0.mlp.experts.up.weight"] == 7 * 131);
   CHECK(sizes["layers.0.mlp.experts.down.weight"] == 7 * 24);
   CHECK(sizes["layers.0.attention_norm.weight"] == 0);
-  CHECK(sizes["layers.0.mlp.experts.down.bias"] == 0);  // a vector of each expert
+  CHECK(sizes["layers.0.mlp.experts.down.bias"] == 0);  // a vector for each expert
   const StateLayout rows(local, kinds[2]), columns(local, kinds[3]);
   std::int64_t num_rows = 0, num_columns = 0;
   for (int group = 0; group < static_cast<int>(local.groups().size()); ++group) {

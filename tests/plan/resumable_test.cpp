@@ -125,7 +125,7 @@ TEST_CASE("moments of another type, and an average that only one has, are taken"
   manifest.pieces.push_back(average);
   manifest.state.optimizer.state_kinds.emplace_back(kernels::average_kind);
   CHECK(refusal(asked(), manifest).empty());
-  CHECK(refusal(plan, manifest).find("cannot resume: ema of ") == 0);  // one parameter alone has an average
+  CHECK(refusal(plan, manifest).find("cannot resume: ema of ") == 0);  // only one parameter has an average
 }
 
 TEST_CASE("other data, or another order of it, is refused") {

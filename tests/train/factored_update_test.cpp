@@ -1,4 +1,4 @@
-// From equal gradients Adafactor makes the same update, bit for bit, in any layout.
+// Tests that equal gradients give the same update by Adafactor, bit for bit, in any layout.
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -13,7 +13,7 @@ using namespace dt_test;
 
 namespace {
 
-/// A model whose flat buffers ZeRO cuts: they are longer than a granule.
+/// A model with flat buffers that ZeRO divides, since they are longer than a granule.
 UpdatedModel dense_model(bool is_tied, const optim::OptimizerRequest& request = {}) {
   model::ModelSpec spec = grouped_spec(3, is_tied);
   spec.hidden = 24;
@@ -37,7 +37,7 @@ void check_layouts(const UpdatedModel& model, std::initializer_list<model::Layou
   }
 }
 
-/// Makes the steps of one matrix or vector as the paper has them, in fp64. Returns its weights.
+/// Makes the paper's steps of one matrix or vector in fp64, and returns its weights.
 std::vector<double> steps_of_paper(const UpdatedModel& model, const std::string& name, std::int64_t rows) {
   const int param = model.table.find(name);
   const optim::OptimizerSettings& settings = model.settings;

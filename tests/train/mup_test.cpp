@@ -1,4 +1,5 @@
-// muP: the coordinate check, and the equivalence of factors of weights and multipliers within the model.
+// Tests muP: the coordinate check, and that factors of weights are equivalent to multipliers within the
+// model.
 
 #include <catch2/catch.hpp>
 
@@ -20,7 +21,7 @@ struct Check {
   bool larger_heads = false;
 };
 
-/// Returns by how much more the units' outputs change in the widest model than in the narrowest.
+/// Returns the ratios of the changes of the units' outputs in the widest model to those in the narrowest.
 std::vector<double> growth(const Check& check, bool is_mup) {
   std::vector<std::vector<double>> changes;
   for (const std::int64_t width : {narrow, wide}) {

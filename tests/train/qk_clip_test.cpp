@@ -22,8 +22,8 @@ namespace {
 
 constexpr double threshold = 0.5;
 
-/// Returns a job of four layers, most of whose heads have scores above the threshold, in which heads have
-/// keys of their own or share them.
+/// Returns a job of four layers. Most heads have scores above the threshold. Heads have keys of their own, or
+/// share them.
 Job clipping_job(std::int64_t key_value_heads = 4) {
   Job job(model::swiglu_mlp());
   job.spec.key_value_heads = key_value_heads;

@@ -50,7 +50,7 @@ inline const data::Mixture& mixture() {
   return of_folder;
 }
 
-/// Training of four layers, two of which have the kind, in two micro-batches a step.
+/// Training of four layers, two of which have the kind, with two micro-batches a step.
 struct Job {
   explicit Job(const model::FeedForwardKind& kind = test::toy_kind()) : Job(kind, kind) {}
   Job(const model::FeedForwardKind& first, const model::FeedForwardKind& second) {
@@ -70,7 +70,7 @@ struct Job {
     settings.optimizer.weight_decay = settings.clip_norm = 0;
     settings.learning_rate.kind = optim::LearningRateScheduleKind::constant;
     settings.learning_rate.peak = learning_rate;
-    settings.logging.peak_flops = 1e9;  // measures none
+    settings.logging.peak_flops = 1e9;  // avoids a measurement
   }
 
   Start start(comm::Communicator& world) const {
@@ -102,7 +102,7 @@ struct Job {
   std::function<void(const std::string& name, std::span<double> values)> change{};
 };
 
-/// Copies the masters of what a rank holds to the whole parameters.
+/// Copies the masters that a rank holds into the whole parameters.
 inline void copy_weights(const Start& start, Parameters& parameters) {
   const parallel::LocalTable& local = start.runtime->local();
   const Context& context = start.runtime->context();

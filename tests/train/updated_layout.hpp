@@ -1,5 +1,6 @@
 #pragma once
-// Updates whole layouts, with ranks as threads, from gradients that do not depend on the layout.
+// Updates the weights of whole layouts, with ranks as threads, from gradients that do not depend on the
+// layout.
 
 #include <algorithm>
 #include <cmath>
@@ -40,7 +41,7 @@ using State = std::map<std::string, std::vector<float>>;
 struct Outcome {
   State state;
   std::size_t state_bytes = 0;            // sum over kinds and ranks
-  std::size_t scratch = 0, estimate = 0;  // the most of any rank
+  std::size_t scratch = 0, estimate = 0;  // the largest of any rank
   bool replicas_differ = false;           // ranks have different bits of an element
   std::mutex mutex;
 };
@@ -57,7 +58,7 @@ void for_elements_of(const Piece& piece, const Use& use) {
   }
 }
 
-/// Sets a piece's elements. Those that another rank has set must have the same bits.
+/// Sets the elements of a piece. Elements that another rank has set must have the same bits.
 inline void put(const Context& context, Outcome& outcome, const std::string& name, const Piece& piece,
                 const Tensor& values) {
   const HostMirror mirror(context, values);
@@ -71,7 +72,7 @@ inline void put(const Context& context, Outcome& outcome, const std::string& nam
   });
 }
 
-/// Makes a step's sums, of zeros, so that the gradients can be set.
+/// Makes a step's sums, which are zeros, so that the gradients can be set.
 inline void complete_gradients(const Context& context, ModelStorage& storage, const LanePlan& lanes) {
   GradientStore& gradients = storage.gradients();
   gradients.start_step(context);

@@ -1,4 +1,4 @@
-// From equal gradients, moments in bf16 and the average of the weights have the same bits in any layout.
+// Tests that equal gradients give bf16 moments and an average of the weights with equal bits in any layout.
 
 #include "train/step/weight_update.hpp"
 
@@ -46,7 +46,7 @@ void put(State& state, const std::string& name, const LocalParam& param, const T
   });
 }
 
-/// Makes a step's sums, of zeros, so that the gradients can be set.
+/// Makes a step's sums, which are zeros, so that the gradients can be set.
 void complete_gradients(const Context& context, ModelStorage& storage, const LanePlan& lanes) {
   GradientStore& gradients = storage.gradients();
   gradients.start_step(context);

@@ -1,5 +1,5 @@
 #pragma once
-// Short trainings of one small model in several widths.
+// Short training runs of one small model in several widths.
 
 #include <algorithm>
 #include <cmath>
@@ -34,7 +34,7 @@ inline const dt::data::Mixture& width_trial_data() {
   return data;
 }
 
-/// Returns a model of 4 heads of 8 features, which grow with the width: in number, or in size.
+/// Returns a model that has 4 heads of 8 features at width 32. A wider model has more or larger heads.
 inline dt::model::ModelSpec widened(const char* preset, std::int64_t width, bool larger_heads = false) {
   dt::model::ModelSpec spec = dt::model::load_model_spec(preset);
   spec.vocabulary = 260;
@@ -44,7 +44,7 @@ inline dt::model::ModelSpec widened(const char* preset, std::int64_t width, bool
   spec.query_heads = spec.key_value_heads = width / spec.head_dim;
   spec.mlp_hidden = 2 * width;
   spec.max_positions = 16;
-  spec.init_std = 1 / std::sqrt(32.0);  // products of width 32 keep the size of a row
+  spec.init_std = 1 / std::sqrt(32.0);  // at width 32, products keep the size of a row
   return spec;
 }
 
@@ -66,7 +66,7 @@ struct WidthTrial {
   std::function<void(const dt::model::ParamSpec& param, const dt::Tensor& values)> change{};
 
   struct Result {
-    std::vector<double> changes;               // mean |change| of each unit's output, the head's being logits
+    std::vector<double> changes;               // mean |change| of each unit's output; the head's are logits
     std::vector<std::vector<double>> weights;  // by parameter
     double loss = 0;                           // the last step's
   };

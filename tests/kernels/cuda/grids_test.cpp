@@ -174,7 +174,7 @@ double least_filled(const std::string& kernel) {
   // A block sums a fixed number of elements, whatever the total. One layer of a small model takes
   // little time.
   if (kernel.starts_with("sum_squares")) return 0.7;
-  // One matrix of a small model takes microseconds, and its products a hundred times as long.
+  // One matrix of a small model takes microseconds, and its products take a hundred times as long.
   if (kernel.starts_with("divide_elements")) return 0.7;
   if (kernel.starts_with("make_polynomial")) return 0.15;
   return 0.78;
