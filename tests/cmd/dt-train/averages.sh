@@ -1,25 +1,25 @@
 #!/usr/bin/env bash
-# --ema: an average of the weights beside them, which evaluations, checkpoints and exports have, in any layout and after any stop.
+# --ema: the average of the weights, in evaluations, checkpoints and exports, in any layout and after any stop.
 source "$(dirname "${BASH_SOURCE[0]}")/../layouts.sh"
 make_shards shards
 
-# values RUN FIELD: of all evaluations that count.
+# values RUN FIELD: prints the step and the field of all evaluations that count.
 values() { counted "$1" | sed -nE "s/.*\"kind\":\"eval\",\"step\":([0-9]+),.*\"$2\":([-0-9.e]+)[,}].*/\1 \2/p"; }
 again() { dt-train --threads 1 --peak-flops 1e9 --run "$@"; }
 
 steady=(--schedule constant --grad-lanes 2 --save-every 3 --eval-every 4 --lr 3e-3)
 expect_exit 0 train plain --steps 12 "${steady[@]}"
 expect_exit 0 train averaged --steps 12 "${steady[@]}" --ema 0.8
-# The average changes nothing else: also not by the evaluations, which compute with it.
+# The average changes nothing else, although evaluations compute with it.
 expect_same_model plain averaged
 expect_equal "$(losses averaged)" "$(losses plain)" "losses beside an average"
 expect_equal "$(values averaged val_loss)" "$(values plain val_loss)" "validation losses beside an average"
 expect_equal "$(values plain ema_val_loss)" "" "averages without --ema"
 expect_equal "$(values averaged ema_val_loss | wc -l)" 3 "evaluations of the average"
-# It lags behind the weights, which learn: a higher loss.
+# It lags behind the weights, so its loss is higher.
 paste -d ' ' <(values averaged ema_val_loss) <(values averaged val_loss) | awk '!($2 > $4) { exit 1 }' || fail "the average does not lag"
 
-# A kill, other layouts and a resume without options leave no trace, neither in the average.
+# A kill, other layouts and a resume without options leave no trace in the weights and in the average.
 start_training stopped --steps 12 "${steady[@]}" --ema 0.8
 wait_for_step stopped 5
 # shellcheck disable=SC2154 # start_training sets it
@@ -31,7 +31,7 @@ newest=$(dt-checkpoint latest averaged)
 expect_exit 0 dt-checkpoint diff "$newest" "$(dt-checkpoint latest stopped)"
 expect_equal "$(values stopped ema_val_loss | grep -v '^9 ')" "$(values averaged ema_val_loss)" "losses of the average after a kill"
 
-# Elsewhere: --eval-only, dt-merge --ema, and the two against each other.
+# --eval-only, dt-merge --ema, and the one compared with the other.
 evaluated() { dt-train --quiet --json --eval-only --data shards --sequence-length 32 --threads 1 --eval-batches 1 --global-batch 8 --micro-batch 2 "$@"; }
 expect_exit 0 evaluated --run averaged
 expect_equal "12 $(json_value stdout ema_val_loss)" "$(values averaged ema_val_loss | tail -n 1)" "the average's loss by --eval-only"
@@ -48,7 +48,7 @@ expect_absent none.hf
 expect_exit 0 train begun --steps 1 --lr 0 --init-from "$newest"
 expect_equal "$(values begun val_loss | cut -d ' ' -f 2)" "$(values averaged val_loss | tail -n 1 | cut -d ' ' -f 2)" "the loss of a new run's weights"
 
-# On a resume: another decay goes on, a new average begins with the weights, and 0 drops it. Each is told.
+# A resume continues with another decay, begins a new average with the weights, or drops the average (0). It reports each change.
 cp -r averaged changed
 expect_exit 0 again changed --steps 13 --ema 0.5
 expect_match stderr 'optimizer state: the decay of the average of the weights was 0.8 and is now 0.5'
@@ -60,7 +60,7 @@ expect_match stderr 'optimizer state: the average of the weights \(--ema 0.9\) b
 dt-merge --quiet "$(dt-checkpoint latest changed)" --ema --out begins.h5 || fail "dt-merge --ema"
 cmp begins.h5 "$(merged changed)" || fail "an average that does not begin with the weights"
 
-# Equal bits in any layout: comparisons gather the average, too. 16-bit weights are rounded from it, and come back.
+# The average has equal bits in any layout: comparisons gather it, too. 16-bit weights are rounded from it, and then restored.
 expect_exit 0 compare threads=4 "dp=1; pp=2,dp=1; dp=4,zero=1; dp=4,zero=3; pp=2,dp=2,zero=1" --micro-batch 1 --global-batch 4 --steps 4 \
   --json --ema 0.8
 expect_equal "$(equal_layouts)" 5 "layouts with equal weights and averages"
@@ -75,7 +75,7 @@ for precision in fp32 bf16; do
     expect_equal "$(values "$name" ema_val_loss)" "$(values "one_$precision" ema_val_loss)" "losses of the average, $name"
   done
 done
-# A tied table whose ends are on two stages.
+# A tied table that two stages hold.
 sed 's/"tie_word_embeddings": *false/"tie_word_embeddings": true/' <(dt-merge --quiet "$newest" --out shape.hf && cat shape.hf/config.json) >tied.json
 for ranks in 1 2; do
   expect_exit 0 train "tied_$ranks" "${short[@]}" --model tied.json --comm threads=$ranks --pp $ranks
@@ -85,7 +85,7 @@ expect_equal "$(values tied_2 ema_val_loss)" "$(values tied_1 ema_val_loss)" "lo
 expect_exit 0 train tensor "${short[@]}" --comm threads=2 --tp 2
 expect_close "$(values tensor ema_val_loss)" "$(values one_fp32 ema_val_loss)" 1e-4 "losses of the average under tp"
 
-# Plans count it.
+# Plans count the average.
 expect_exit 0 dt-train --model llama-tiny --steps 1 --dry-run --ranks 1 --ema 0.9 --json
 expect_equal "$(($(json_value stdout optimizer_bytes) / $(json_value stdout parameters)))" 12 "bytes of state"
 expect_equal "$(json_value stdout checkpoint_bytes)" $((16 * $(json_value stdout parameters))) "bytes of a checkpoint"

@@ -5,7 +5,7 @@ make_shards shards
 compare_on_device gpt2 3
 compare_on_device qwen2 2
 
-# Matrices that are updated whole: their owners gather and return them, over all axes.
+# Muon updates whole matrices: their owners gather and return them, over all axes.
 on_device expect_exit 0 compare threads=4 'dp=1; dp=4; dp=3,zero=2; dp=2,zero=3; pp=2,dp=2,zero=1; tp=2,dp=2,zero=1; cp=2,tp=2,dp=1' \
   --model qwen2.json --optimizer muon --sequence-length 16 --global-batch 4 --micro-batch 1 --steps 2 --json
 expect_equal "$(grep -c '"holds":true' stdout)" 7 "layouts with Muon on a device"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# On a device: moments in bf16 and the average of the weights, near those of the CPU, and with equal bits after a resume and in another layout.
+# On a device: bf16 moments and the average of the weights are near those of the CPU. Bits are equal after a resume and in another layout.
 source "$(dirname "${BASH_SOURCE[0]}")/../device.sh"
 make_shards shards
 small_model llama.json llama

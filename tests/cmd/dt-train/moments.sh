@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# --moments bf16: half the memory and disk of AdamW's moments, near the losses of fp32, and equal bits in any layout and after any stop.
+# --moments bf16: AdamW's moments take half the memory and disk space. Losses are near those with fp32, and bits are equal in any layout and
+# after any stop.
 source "$(dirname "${BASH_SOURCE[0]}")/../layouts.sh"
 make_shards shards
 
-# dtypes RUN: "kind dtype" of the newest checkpoint's tensors.
+# dtypes RUN: prints "kind dtype" of the newest checkpoint's tensors.
 dtypes() { dt-checkpoint show "$(dt-checkpoint latest "$1")" | awk '$2 ~ /^(weights|adam_[mv]|muon_m)$/ { print $2, $3 }' | sort -u | xargs; }
 
 steady=(--schedule constant --grad-lanes 2 --save-every 3)
@@ -29,7 +30,7 @@ expect_same_model stopped narrow
 expect_exit 0 dt-checkpoint diff "$narrow" "$(dt-checkpoint latest stopped)"
 expect_equal "$(losses stopped)" "$(losses narrow)" "losses after a kill"
 
-# Checkpoints of bf16 moments are verified, divided anew, repaired and exported as others are.
+# Checkpoints with bf16 moments can be verified, resharded, repaired and exported like others.
 expect_exit 0 dt-checkpoint verify "$narrow"
 expect_exit 0 dt-checkpoint reshard "$narrow" resharded --layout dp=3,zero=1
 expect_exit 0 dt-checkpoint diff "$narrow" resharded
@@ -41,7 +42,7 @@ expect_exit 0 dt-checkpoint diff "$narrow" damaged
 expect_exit 0 dt-merge --quiet "$narrow" --out narrow.hf --format hf --with-optimizer
 grep -q '"adam_v.model.norm.weight":{"dtype":"BF16"' narrow.hf/optimizer.safetensors || fail "moments that are not exported as stored"
 
-# A change of the type converts, and is told.
+# A resume with another type converts the moments, and reports that.
 cp -r narrow changed
 expect_exit 0 dt-train --run changed --threads 1 --peak-flops 1e9 --steps 13 --moments master
 expect_match stderr 'optimizer state: adam_m is converted from bf16 to fp32'
@@ -51,7 +52,7 @@ expect_exit 0 dt-train --run changed --threads 1 --peak-flops 1e9 --steps 14 --m
 expect_match stderr 'optimizer state: adam_v is converted from fp32 to bf16'
 expect_equal "$(dtypes changed)" "adam_m bf16 adam_v bf16 weights f32" "types converted back"
 
-# Equal bits in any layout, also beside Muon, whose momentum stays fp32.
+# Bits are equal in any layout, also with Muon, whose momentum stays fp32.
 for optimizer in "--optimizer adamw" "--optimizer muon --lr 2e-3"; do
   # shellcheck disable=SC2086 # words
   expect_exit 0 compare threads=4 "dp=1; pp=2,dp=1; dp=4,zero=1; dp=4,zero=2; dp=4,zero=3; pp=2,dp=2,zero=1" --micro-batch 1 \
@@ -65,7 +66,7 @@ done
 expect_exit 0 train muon --steps 1 --optimizer muon --moments bf16
 expect_equal "$(dtypes muon)" "adam_m bf16 adam_v bf16 muon_m f32 weights f32" "types with Muon"
 
-# Plans count 4 bytes of moments a parameter; checkpoints 4 + 4.
+# Plans count 4 bytes of moments for each parameter, and 4 + 4 bytes in checkpoints.
 expect_exit 0 dt-train --model llama-tiny --steps 1 --dry-run --ranks 1 --moments bf16 --json
 parameters=$(json_value stdout parameters)
 expect_equal "$(($(json_value stdout optimizer_bytes) / parameters))" 4 "bytes of state"

@@ -66,7 +66,7 @@ expect_exit 0 dt-train --run moved_muon --threads 1 --peak-flops 1e9 --steps 8
 expect_same_model whole_muon moved_muon
 expect_match "$(dt-checkpoint latest whole_muon)/manifest.json" '"matrices": ?"weights whole'
 
-# So does state of rows and columns, which is whole on each rank.
+# So does state with one number for each row or column, which is whole on each rank.
 train whole_factored --optimizer adafactor --grad-lanes 2 --schedule constant --steps 8 >/dev/null || fail "Adafactor on one rank"
 train moved_factored --optimizer adafactor --grad-lanes 2 --schedule constant --steps 3 >/dev/null || fail "Adafactor on one rank, part"
 expect_exit 0 dt-train --run moved_factored --threads 1 --peak-flops 1e9 --steps 5 --comm threads=2 --zero 1

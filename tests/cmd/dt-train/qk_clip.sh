@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# --qk-clip: attention scores that a bound keeps small, in metrics.jsonl, in other layouts and after a resume.
+# --qk-clip: bounded attention scores, in metrics.jsonl, in other layouts and after a resume.
 source "$(dirname "${BASH_SOURCE[0]}")/../layouts.sh"
 make_shards shards
 
-# values RUN FIELD: of all steps, in order.
+# values RUN FIELD: prints the field of all steps, in order.
 values() { sed -nE "s/.*\"kind\":\"train\",.*\"$2\":([-0-9.e]+)[,}].*/\1/p" "$1/metrics.jsonl"; }
 
 muon=(--optimizer muon --lr 0.05 --schedule constant --warmup-steps 0)
@@ -22,7 +22,7 @@ awk 'NR == FNR { bound = $1; next } { last = $1 } END { exit !(last < bound) }' 
   <(values loose max_attention_score) <(values with max_attention_score) ||
   fail "scores: $(values with max_attention_score | xargs)"
 
-# Equal bits in other layouts, whatever is recomputed, and after a resume, which keeps the bound.
+# Bits are equal in other layouts, with any recompute, and after a resume, which keeps the bound.
 expect_exit 0 train piped --steps 6 "${muon[@]}" --qk-clip 0.05 --comm threads=2 --pp 2 --recompute full
 expect_exit 0 train apart --steps 3 "${muon[@]}" --qk-clip 0.05
 expect_exit 0 dt-train --run apart --steps 6 --threads 1 --peak-flops 1e9
