@@ -83,8 +83,8 @@ constexpr auto table = std::to_array<EnvironmentVariable>({
     {"PMIX_RANK", ranks,
      "The rank of the process. Set by launchers that speak PMIx, such as srun --mpi=pmix."},
     {"PMI_FD", ranks,
-     "The connection to the launcher. With MPICH 4.0 to 4.2 over UCX, ranks meet through it before "
-     "MPI_Finalize."},
+     "The connection to the launcher. With MPICH 4.0 to 4.2 over UCX, ranks synchronize through it "
+     "before MPI_Finalize."},
     {"PMI_LOCAL_SIZE", ranks, "The number of ranks on this host. Set by launchers that speak PMI."},
     {"PMI_RANK", ranks, "The rank of the process. Set by launchers that speak PMI."},
     {"PMI_SIZE", ranks, "The number of ranks. Set by launchers that speak PMI."},

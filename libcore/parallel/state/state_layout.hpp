@@ -17,7 +17,8 @@ Piece state_piece(const LocalTable& local, const LocalParam& param, const StateK
 
 /// The flat buffers of a kind of state, one for each group. A kind that all parameters have, in their shape,
 /// lies as the weights do in the owned range of the group's buffer. Otherwise the buffer is packed: it has
-/// the pieces that the rank holds, one after the other, each aligned as in a flat buffer. Units: elements.
+/// the pieces that the rank holds, one after the other, each aligned as in a flat buffer.
+/// Units: elements.
 class StateLayout {
  public:
   StateLayout(const LocalTable& local, const StateKind& kind);

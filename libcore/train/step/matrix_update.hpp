@@ -15,8 +15,9 @@ namespace dt::train {
 
 /// Updates a storage's matrices of blocks. Each rank updates the momentum of the elements that it holds. The
 /// owner of a matrix gathers its direction, makes it orthogonal and sends each rank its elements, by which
-/// that rank changes its weights. Numerics: from equal gradients the same bits in any layout, since an owner
-/// has the whole matrix, and nothing else depends on more than one element.
+/// that rank changes its weights.
+/// Numerics: equal gradients give equal bits in any layout, since an owner has the whole matrix, and nothing
+/// else depends on more than one element.
 class MatrixUpdate {
  public:
   /// Both references must outlive the object. The storage has the state of optim::OptimizerKind::muon.

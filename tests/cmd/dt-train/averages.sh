@@ -48,7 +48,7 @@ expect_absent none.hf
 expect_exit 0 train begun --steps 1 --lr 0 --init-from "$newest"
 expect_equal "$(values begun val_loss | cut -d ' ' -f 2)" "$(values averaged val_loss | tail -n 1 | cut -d ' ' -f 2)" "the loss of a new run's weights"
 
-# A resume continues with another decay, begins a new average with the weights, or drops the average (0). It reports each change.
+# A resume takes another decay, begins a new average with the weights, or drops the average. It reports each change.
 cp -r averaged changed
 expect_exit 0 again changed --steps 13 --ema 0.5
 expect_match stderr 'optimizer state: the decay of the average of the weights was 0.8 and is now 0.5'

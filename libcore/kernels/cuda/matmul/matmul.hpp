@@ -31,7 +31,8 @@ struct Matmul {
   Tensor bias_N{}, added_MN{}, output_MN{};
   bool allows_tf32 = true;
 
-  /// Returns the format in which factors are multiplied: the context's, but no TF32 unless it is allowed.
+  /// Returns the format in which factors are multiplied: the context's, but TF32 only if the product allows
+  /// it.
   Arithmetic arithmetic_in(const Context& context) const {
     const Arithmetic asked = context.arithmetic();
     return asked == Arithmetic::tf32 && !allows_tf32 ? Arithmetic::fp32 : asked;
@@ -44,8 +45,8 @@ WorkKey key_of(const Context& context, const Matmul& product);
 /// Enqueues a product.
 /// Numerics: sums are fp64 for fp64, else fp32. Factors of fp32 are rounded to TF32 first if the
 /// context says so (Context::arithmetic) and the product allows it. The same product of operands that are
-/// aligned alike has the same bits, on one kind of GPU with one version of the library. Errors: environment,
-/// naming the device and what the library says.
+/// aligned alike has the same bits, on one kind of GPU with one version of the library.
+/// Errors: environment, naming the device and what the library says.
 void matmul(const Context& context, const Matmul& product);
 
 /// Alignment in bytes of a bias that the library is given. The library is told the alignment of the
