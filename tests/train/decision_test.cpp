@@ -83,8 +83,9 @@ TEST_CASE("ranks combine attention scores by their maximum") {
     report.max_scores[0] = -world.rank() - 1.0;
     if (world.rank() == 1) report.max_scores[1] = 7;
     report.all_reduce(world);
-    const bool equal = report.max_scores == std::vector{-1.0, 7.0, -std::numeric_limits<double>::infinity()} &&
-                       report.squared_norm.value() == 3;
+    const bool equal =
+        report.max_scores == std::vector{-1.0, 7.0, -std::numeric_limits<double>::infinity()} &&
+        report.squared_norm.value() == 3;
     return equal ? 0 : throw dt::Error(dt::ErrorKind::internal, "ranks have other scores");
   });
   CHECK(LocalStepReport::bytes(1, 5) - LocalStepReport::bytes(1) == 5 * 8);
