@@ -84,7 +84,7 @@ void add_optimizer(OptionTable& t, Settings& s) {
       .conflicts_with(evaluation);
   for (const optim::HyperParameter& parameter : optim::hyper_parameters())
     add_hyper_parameter(t, s, parameter);
-  t.choice("moments", &s.optimizer.moments, "data type in which AdamW's moments are stored")
+  t.choice("moments", &s.optimizer.moments, "type of AdamW's moments: that of the master weights, or bf16")
       .details(
           "master is the type of the weights that the optimizer updates: fp32 or fp64. bf16 halves the "
           "memory of the moments. Each step computes them in fp32 and rounds them stochastically: up or "

@@ -77,6 +77,7 @@ Mup::Mup(const MupRequest& request, const model::ModelSpec& spec, OptimizerKind 
                             "has one learning rate for all matrices",
                             base_head_dim_, spec.head_dim),
                 "keep the head size and let the number of heads grow, or use --optimizer adamw");
+  if (width_ == 1 && head_dim_ == 1) *this = Mup();
 }
 
 MupFactors Mup::factors(const model::ParameterTable& table, int param) const {

@@ -40,7 +40,8 @@ class Mup {
   Mup(const MupRequest& request, const model::ModelSpec& spec, kernels::OptimizerKind optimizer);
 
   MupFactors factors(const model::ParameterTable& table, int param) const;
-  /// Return the sizes of the base model, or 0 in the standard parametrization.
+  /// Return the sizes of the base model, or 0 in the standard parametrization, which a base of the model's
+  /// own sizes gives, too.
   std::int64_t base_width() const { return base_width_; }
   std::int64_t base_head_dim() const { return base_head_dim_; }
 

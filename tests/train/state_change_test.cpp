@@ -4,6 +4,16 @@
 
 using namespace dt;
 
+TEST_CASE("a start tells if weights began by other factors of muP") {
+  plan::Plan now;
+  CHECK(train::describe_mup_change("{}", now).empty());
+  CHECK(train::describe_mup_change(R"({"mup_base_width":0})", now).empty());
+  CHECK(train::describe_mup_change(R"({"mup_base_width":32,"mup_base_head_dim":16})", now) ==
+        "the weights began with --mup-base-width 32 and heads of 16, and this start has no --mup-base-width: "
+        "the best "
+        "learning rate may differ");
+}
+
 TEST_CASE("a resume tells what it changes in the kinds of state") {
   checkpoint::TrainingState then;
   then.step = 5;

@@ -93,8 +93,6 @@ void Reporter::eval(const EvalRecord& r) {
   if (r.ema_val_loss) json["ema_val_loss"] = *r.ema_val_loss;
   std::string rows =
       fmt::format("{:>8}  {:>9.5f}  validation, {} tokens\n", r.step, r.val_loss, format_count(r.val_tokens));
-  if (r.ema_val_loss)
-    rows += fmt::format("{:>8}  {:>9.5f}  validation of the averaged weights\n", "", *r.ema_val_loss);
   for (const SourceLoss& s : r.sources) {
     Json& source = json["sources"][escape_invalid_utf8(s.name)];
     source = {{"val_loss", s.loss}, {"val_tokens", s.tokens}};
@@ -102,6 +100,8 @@ void Reporter::eval(const EvalRecord& r) {
     rows +=
         fmt::format("{:>8}  {:>9.5f}  dataset {}, {} tokens\n", "", s.loss, s.name, format_count(s.tokens));
   }
+  if (r.ema_val_loss)
+    rows += fmt::format("{:>8}  {:>9.5f}  validation of the averaged weights\n", "", *r.ema_val_loss);
   write_line(std::move(json));
   write_row(rows);
 }

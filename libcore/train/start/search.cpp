@@ -165,6 +165,8 @@ void CheckpointSearch::announce(const Start& start) const {
   if (!change.empty()) ranks_.console.info("learning-rate schedule changed: {}", change);
   for (const std::string& text : describe_state_changes(start.state, start.plan))
     ranks_.console.info("optimizer state: {}", text);
+  if (const std::string text = describe_mup_change(start.state.conditions, start.plan); !text.empty())
+    ranks_.console.warn("{}", text);
   if (damaged_.empty()) return;
   ranks_.console.warn("the newest checkpoint that loads is of step {}; after {} is repaired, use --resume {}",
                       start.state.step, damaged_, damaged_);

@@ -4,10 +4,13 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/io/files.hpp"
+#include "checkpoint/manifest.hpp"
 #include "comm/exchange.hpp"
 #include "convert/weight_source.hpp"
 #include "plan/precision.hpp"
 #include "train/start/search.hpp"
+#include "train/start/state_change.hpp"
 #include "train/step/weight_average.hpp"
 
 namespace dt::train {
@@ -113,6 +116,13 @@ std::string load_initial_weights(ModelRuntime& runtime, const plan::Plan& plan) 
     check_same_spec(plan.spec, *source, *plan.resume.init_from);
     runtime.load_weights(*source);
     remark = source->remark();
+    const fs::path manifest = fs::path(*plan.resume.init_from) / checkpoint::manifest_name;
+    if (path_exists(manifest) || plan.parameter_settings.mup.base_width() > 0) {
+      const std::string conditions =
+          path_exists(manifest) ? checkpoint::load_manifest(*plan.resume.init_from).state.conditions : "";
+      const std::string change = describe_mup_change(conditions, plan);
+      if (!change.empty()) remark += (remark.empty() ? "" : "; ") + change;
+    }
   } else {
     runtime.initialise_weights(plan.seed, plan.parameter_settings);
   }

@@ -41,4 +41,20 @@ std::vector<std::string> describe_state_changes(const checkpoint::TrainingState&
   return changes;
 }
 
+std::string describe_mup_change(const std::string& conditions, const plan::Plan& now) {
+  const auto then = JsonValue::parse_if_object(conditions);
+  const auto size_then = [&](const char* name) {
+    return then && then->has(name) ? then->integer(name, 0, INT64_MAX) : 0;
+  };
+  const auto text = [](std::int64_t width, std::int64_t head_dim) {
+    if (width == 0) return std::string("no --mup-base-width");
+    return fmt::format("--mup-base-width {} and heads of {}", width, head_dim);
+  };
+  const plan::Mup& mup = now.parameter_settings.mup;
+  const std::int64_t width = size_then("mup_base_width"), head_dim = size_then("mup_base_head_dim");
+  if (width == mup.base_width() && head_dim == mup.base_head_dim()) return {};
+  return fmt::format("the weights began with {}, and this start has {}: the best learning rate may differ",
+                     text(width, head_dim), text(mup.base_width(), mup.base_head_dim()));
+}
+
 }  // namespace dt::train

@@ -35,6 +35,12 @@ in_run=$(json_value stdout val_loss)
 expect_exit 0 dt-train --eval-only --init-from merged --data shards --sequence-length 32 --json --threads 1
 expect_equal "$(json_value stdout val_loss)" "$in_run" "validation losses of the run and of the merged model"
 
+# A start with other factors than those by which the weights began warns, also after --init-from.
+expect_exit 0 train own_base --steps 9 --mup-base-width 16
+expect_match stderr "warning: the weights began with no --mup-base-width, and this start has --mup-base-width 16 and heads of 16: "
+expect_exit 0 dt-train --init-from "$(dt-checkpoint latest mup)" --data shards --run again --steps 1 --sequence-length 32 --threads 1
+expect_match stderr "warning: the weights began with --mup-base-width .*, and this start has no --mup-base-width: "
+
 # Any layout: equal bits where that is promised.
 expect_exit 0 compare threads=4 "dp=1; pp=2,dp=1; dp=2; dp=1,tp=2; dp=4,zero=1; dp=4,zero=3; pp=2,dp=2,zero=1" --micro-batch 1 --global-batch 4 \
   --steps 6 --json --lr-scale embedding=0.5,head=2,norm=3 --no-decay matrix --mup-base-width 16 --mup-base-head-dim 8 --schedule wsd --decay-steps 3 --decay-shape exponential
