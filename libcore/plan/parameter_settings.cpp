@@ -71,6 +71,12 @@ ParameterSettings::Update ParameterSettings::update_of(const model::ParameterTab
   return {own.lr_scale * by_width, decays, 1 / by_width};
 }
 
+kernels::OptimizerStep ParameterSettings::Update::apply(kernels::OptimizerStep step) const {
+  step.lr *= lr_scale;
+  step.settings.weight_decay *= decays ? decay_scale : 0;
+  return step;
+}
+
 std::string ParameterSettings::describe_lr_scale() const {
   return join_classes([this](std::string_view name, ParameterClass value) {
     const double scale = (*this)[value].lr_scale;

@@ -27,6 +27,8 @@ class ParameterSettings {
     double lr_scale = 1;
     bool decays = true;
     double decay_scale = 1;
+    /// Returns the parameter's own step: that of all with these factors.
+    kernels::OptimizerStep apply(kernels::OptimizerStep step) const;
   };
   Update update_of(const model::ParameterTable& table, int param) const;
 

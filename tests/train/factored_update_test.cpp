@@ -14,11 +14,16 @@ using namespace dt_test;
 namespace {
 
 /// A model with flat buffers that ZeRO divides, since they are longer than a granule.
-UpdatedModel dense_model(bool is_tied, const optim::OptimizerRequest& request = {}) {
+model::ModelSpec dense_spec(bool is_tied) {
   model::ModelSpec spec = grouped_spec(3, is_tied);
   spec.hidden = 24;
   spec.head_dim = 6;
   spec.mlp_hidden = 331;
+  return spec;
+}
+
+UpdatedModel dense_model(bool is_tied, const optim::OptimizerRequest& request = {}) {
+  const model::ModelSpec spec = dense_spec(is_tied);
   optim::OptimizerRequest own = request;
   own.kind = optim::OptimizerKind::adafactor;
   return {model::ParameterTable(spec), spec.key_value_heads, optim::resolve(own)};
@@ -37,8 +42,17 @@ void check_layouts(const UpdatedModel& model, std::initializer_list<model::Layou
   }
 }
 
+/// The name of a matrix or vector, its rows, and its factors of the learning rate and of the weight decay.
+struct Steps {
+  std::string name;
+  std::int64_t rows;
+  double lr_scale = 1;
+  double decay_scale = 1;
+};
+
 /// Makes the paper's steps of one matrix or vector in fp64, and returns its weights.
-std::vector<double> steps_of_paper(const UpdatedModel& model, const std::string& name, std::int64_t rows) {
+std::vector<double> steps_of_paper(const UpdatedModel& model, const Steps& steps) {
+  const auto& [name, rows, lr_scale, decay_scale] = steps;
   const int param = model.table.find(name);
   const optim::OptimizerSettings& settings = model.settings;
   const model::ParamSpec& spec = model.table.params()[static_cast<std::size_t>(param)];
@@ -67,10 +81,25 @@ std::vector<double> steps_of_paper(const UpdatedModel& model, const std::string&
     double rate = settings.relative_step ? std::min(lr, 1 / std::sqrt(t)) : lr;
     if (settings.scale_parameter) rate *= std::max(1e-3, rms(w));
     if (settings.clip_threshold > 0) rate /= std::max(1.0, rms(u) / settings.clip_threshold);
-    const double decay = spec.decays ? lr * settings.weight_decay : 0;
-    for (std::size_t i = 0; i < w.size(); ++i) w[i] -= decay * w[i] + rate * u[i];
+    const double decay = spec.decays ? lr * settings.weight_decay * decay_scale : 0;
+    for (std::size_t i = 0; i < w.size(); ++i) w[i] -= lr_scale * (decay * w[i] + rate * u[i]);
   }
   return w;
+}
+
+void check_steps(const UpdatedModel& model, const std::vector<Steps>& params) {
+  Outcome trained;
+  update_layout(model, {}, trained);
+  for (const Steps& steps : params) {
+    CAPTURE(steps.name);
+    const std::vector<double> expected = steps_of_paper(model, steps);
+    const std::vector<float>& actual = trained.state.at(steps.name);
+    REQUIRE(actual.size() == expected.size());
+    double largest = 0;
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      largest = std::max(largest, std::abs(expected[i] - double{actual[i]}));
+    CHECK(largest < 3e-7);
+  }
 }
 
 }  // namespace
@@ -122,21 +151,26 @@ TEST_CASE("Adafactor's steps agree with the paper's") {
                                                  {.weight_decay = 0.2, .clip_threshold = 0.3},
                                                  {.beta2_decay = 0.5, .clip_threshold = 0},
                                                  {.scale_parameter = true, .relative_step = true}}) {
-    const UpdatedModel model = dense_model(false, request);
-    Outcome trained;
-    update_layout(model, {}, trained);
-    for (const auto& [name, rows] : {std::pair<std::string, std::int64_t>{"layers.0.attention.v.weight", 12},
-                                     {"layers.2.mlp.down.weight", 24},
-                                     {"layers.1.mlp.up.weight", 331},
-                                     {"final_norm.weight", 1}}) {
-      CAPTURE(name);
-      const std::vector<double> expected = steps_of_paper(model, name, rows);
-      const std::vector<float>& actual = trained.state.at(name);
-      REQUIRE(actual.size() == expected.size());
-      double largest = 0;
-      for (std::size_t i = 0; i < expected.size(); ++i)
-        largest = std::max(largest, std::abs(expected[i] - double{actual[i]}));
-      CHECK(largest < 3e-7);
-    }
+    check_steps(dense_model(false, request), {{"layers.0.attention.v.weight", 12},
+                                              {"layers.2.mlp.down.weight", 24},
+                                              {"layers.1.mlp.up.weight", 331},
+                                              {"final_norm.weight", 1}});
   }
+}
+
+/// The model is twice as wide as its base. Of muP's rules this takes AdamW's.
+TEST_CASE("Adafactor's rates and decays have the factors of classes and of muP") {
+  UpdatedModel model = dense_model(false, {.weight_decay = 0.2, .scale_parameter = true});
+  plan::ParameterSettings& settings = model.parameter_settings;
+  settings.mup =
+      plan::Mup({.base_width = 12, .base_head_dim = {}}, dense_spec(false), optim::OptimizerKind::adamw);
+  settings[model::ParameterClass::matrix].lr_scale = 0.5;
+  settings[model::ParameterClass::norm].lr_scale = 3;
+  settings[model::ParameterClass::embedding].decays = false;
+  check_steps(model, {{"layers.2.mlp.down.weight", 24, 0.25, 2},
+                      {"layers.1.mlp.up.weight", 331, 0.25, 2},
+                      {"layers.1.mlp_norm.weight", 1, 3},
+                      {"final_norm.weight", 1, 1.5},
+                      {"embedding.token.weight", 7, 1, 0},
+                      {"head.weight", 7}});
 }

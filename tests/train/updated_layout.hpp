@@ -33,6 +33,7 @@ struct UpdatedModel {
   model::ParameterTable table;
   std::int64_t key_value_heads;
   optim::OptimizerSettings settings;
+  plan::ParameterSettings parameter_settings = {};
 };
 
 /// Every element of every parameter and kind of state after the steps, by name.
@@ -98,7 +99,7 @@ inline void update_on_rank(comm::Communicator& world, const UpdatedModel& model,
     storage.set_weights(context, param, [&](const Piece& piece, const Tensor& values) {
       model::initialise(local.spec(param), 7, piece, values, 1);
     });
-  train::WeightUpdate update(context, storage, model.settings);
+  train::WeightUpdate update(context, storage, model.settings, model.parameter_settings);
   for (int step = 1; step <= num_steps; ++step) {
     complete_gradients(context, storage, lanes);
     for (const LocalParam& param : local.params()) {

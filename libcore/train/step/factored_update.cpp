@@ -5,7 +5,6 @@
 
 #include "base/error.hpp"
 #include "kernels/elementwise.hpp"
-#include "model/parameter_class.hpp"
 #include "optim/adafactor.hpp"
 #include "tensor/host_tensor.hpp"
 
@@ -35,15 +34,14 @@ std::span<T> matrices_of(const FactoredParam& param, std::span<T> matrices) {
 }  // namespace
 
 FactoredUpdate::FactoredUpdate(const Context& context, parallel::ModelStorage& storage,
-                               const plan::ParameterSettings& by_class)
+                               const plan::ParameterSettings& settings)
     : context_(context), storage_(storage), layout_(storage.local()) {
   DT_CHECK(context.device() == Device::host(), "second moments are factored on the host alone");
   DT_CHECK(!layout_.is_divided() || storage.ranks().stage(), "the ranks of a stage have no group");
   const parallel::LocalTable& local = storage.local();
   for (const FactoredParam& factored : layout_.params()) {
     const parallel::LocalParam& param = local.param(factored.param);
-    const plan::ParameterSettings::Class& own = by_class[model::parameter_class(local.table(), param.param)];
-    params_.push_back({&factored, &param, local.spec(param).decays && own.decays, own.lr_scale});
+    params_.push_back({&factored, &param, settings.update_of(local.table(), param.param)});
   }
 }
 
@@ -58,10 +56,11 @@ void FactoredUpdate::run(const kernels::OptimizerStep& step) {
     std::vector<double> rates;
     for (std::int64_t m = 0; m < param.factored->matrices; ++m) {
       const auto matrix = static_cast<std::size_t>(param.factored->first_matrix + m);
-      rates.push_back(param.lr_scale *
+      rates.push_back(param.own.lr_scale *
                       optim::update_rate(step, norms.weights[matrix], norms.directions[matrix]));
     }
-    const double decay = param.decays ? step.lr * param.lr_scale * step.settings.weight_decay : 0;
+    const kernels::OptimizerStep own = param.own.apply(step);
+    const double decay = own.lr * own.settings.weight_decay;
     const Tensor masters = held(param, storage_.group_masters(param.local->group)).values;
     kernels::apply_direction(context_, direction(param, step.grad_scale, lines.span<double>()), rates, decay,
                              masters);

@@ -23,7 +23,7 @@ class FactoredUpdate {
   /// Context and storage must outlive the object. The storage has Adafactor's state.
   /// Errors: internal, the ranks of the stage hold different elements, and Groups::stage() is absent.
   FactoredUpdate(const Context& context, parallel::ModelStorage& storage,
-                 const plan::ParameterSettings& by_class);
+                 const plan::ParameterSettings& settings);
 
   /// Makes one update. Gradients must be complete.
   /// Collective: the ranks of the stage.
@@ -35,8 +35,7 @@ class FactoredUpdate {
   struct Param {
     const parallel::FactoredParam* factored = nullptr;
     const parallel::LocalParam* local = nullptr;
-    bool decays = false;
-    double lr_scale = 1;
+    plan::ParameterSettings::Update own;
   };
 
   Tensor state_of(const Param& param, const char* kind) const;

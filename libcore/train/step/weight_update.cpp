@@ -78,12 +78,7 @@ void WeightUpdate::run(const kernels::OptimizerStep& step, double peak_lr,
                        const std::function<void()>& clip) {
   if (factored_) factored_->run(step);
   if (!factored_) update_ranges(matrices_ ? optim::step_of_others(step, peak_lr) : step);
-  if (matrices_) {
-    kernels::OptimizerStep of_matrices = step;
-    of_matrices.lr *= of_matrices_.lr_scale;
-    of_matrices.settings.weight_decay *= of_matrices_.decays ? of_matrices_.decay_scale : 0;
-    matrices_->run(of_matrices);
-  }
+  if (matrices_) matrices_->run(of_matrices_.apply(step));
   if (clip) clip();
   if (ema_ > 0) update_average(context_, ema_, storage_);
   storage_.weights().mark_updated();
