@@ -1,6 +1,5 @@
 #include "equivalence/parameter_gatherer.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -36,10 +35,8 @@ ParameterGatherer::ParameterGatherer(const Context& context, const parallel::Mod
 
 void ParameterGatherer::visit(const std::function<void(const Tensor&)>& look) {
   visit_source(look);
-  const std::vector<parallel::StateKind>& kinds = storage_.state_kinds();
-  const auto average = std::ranges::find(kinds, kernels::average_kind, &parallel::StateKind::name);
-  if (average == kinds.end()) return;
-  average_kind_ = static_cast<std::size_t>(average - kinds.begin());
+  average_kind_ = storage_.find_kind(kernels::average_kind);
+  if (!average_kind_) return;
   visit_source(look);
   average_kind_.reset();
 }

@@ -142,6 +142,12 @@ ModelStorage::ModelStorage(Device device, const LocalTable& local, Precision pre
   }
 }
 
+std::optional<std::size_t> ModelStorage::find_kind(std::string_view name) const {
+  const auto found = std::ranges::find(state_kinds_, name, &StateKind::name);
+  if (found == state_kinds_.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - state_kinds_.begin());
+}
+
 Tensor ModelStorage::state(const Buffer& buffer, DType dtype, std::int64_t numel) {
   if (buffer.bytes() == 0 && numel > 0) return {};  // only in evaluation
   return Tensor(buffer, dtype, Shape{numel});

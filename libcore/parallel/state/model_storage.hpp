@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "comm/communicator.hpp"
@@ -103,6 +103,8 @@ class ModelStorage {
   const Groups& ranks() const { return ranks_; }
   /// Returns the kinds of the optimizer's state.
   const std::vector<StateKind>& state_kinds() const { return state_kinds_; }
+  /// Returns the index of a kind of state, if the storage has it.
+  std::optional<std::size_t> find_kind(std::string_view name) const;
   /// Returns the type of the elements of the kind with this index.
   DType state_dtype(std::size_t kind) const { return state_kinds_[kind].dtype_beside(precision_.master()); }
   /// Returns the places of the kind with this index.

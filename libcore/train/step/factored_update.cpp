@@ -31,11 +31,22 @@ std::span<T> matrices_of(const FactoredParam& param, std::span<T> matrices) {
                           static_cast<std::size_t>(param.matrices));
 }
 
+std::size_t index_of(const parallel::ModelStorage& storage, const char* name) {
+  const std::optional<std::size_t> kind = storage.find_kind(name);
+  DT_CHECK(kind, "the storage has no {}", name);
+  return *kind;
+}
+
 }  // namespace
 
 FactoredUpdate::FactoredUpdate(const Context& context, parallel::ModelStorage& storage,
                                const plan::ParameterSettings& settings)
-    : context_(context), storage_(storage), layout_(storage.local()) {
+    : context_(context),
+      storage_(storage),
+      layout_(storage.local()),
+      row_kind_(index_of(storage, "adafactor_r")),
+      column_kind_(index_of(storage, "adafactor_c")),
+      vector_kind_(index_of(storage, "adafactor_v")) {
   DT_CHECK(context.device() == Device::host(), "second moments are factored on the host alone");
   DT_CHECK(!layout_.is_divided() || storage.ranks().stage(), "the ranks of a stage have no group");
   const parallel::LocalTable& local = storage.local();
@@ -69,16 +80,8 @@ void FactoredUpdate::run(const kernels::OptimizerStep& step) {
   }
 }
 
-Tensor FactoredUpdate::state_of(const Param& param, const char* kind) const {
-  const auto found = std::ranges::find(storage_.state_kinds(), kind, &kernels::StateKind::name);
-  DT_CHECK(found != storage_.state_kinds().end(), "the storage has no {}", kind);
-  return storage_.param_state(*param.local, static_cast<std::size_t>(found - storage_.state_kinds().begin()));
-}
-
 kernels::HeldElements FactoredUpdate::held(const Param& param, const Tensor& shard) const {
-  const Piece& piece = param.local->owned_piece;
-  const std::int64_t offset = piece.numel() > 0 ? param.local->owned_offset : 0;
-  return {piece, param.factored->matrices, shard.flat(offset, piece.numel())};
+  return {param.local->owned_piece, param.factored->matrices, param.local->view_in_shard(shard)};
 }
 
 kernels::HeldElements FactoredUpdate::gradient(const Param& param) const {
@@ -92,7 +95,7 @@ kernels::Direction FactoredUpdate::direction(const Param& param, double grad_sca
     direction.row_factors_MR = rows_of(*param.factored, lines);
     direction.column_factors_MC = columns_of(*param.factored, lines);
   } else {
-    direction.moments = state_of(param, "adafactor_v");
+    direction.moments = storage_.param_state(*param.local, vector_kind_);
   }
   return direction;
 }
@@ -139,12 +142,13 @@ void FactoredUpdate::update_moments(const kernels::OptimizerStep& step, std::spa
   for (const Param& param : params_) {
     const FactoredParam& factored = *param.factored;
     if (!factored.is_factored) {
-      kernels::update_second_moments(context_, gradient(param).values, state_of(param, "adafactor_v"), scale,
-                                     decay, optim::moment_eps);
+      kernels::update_second_moments(context_, gradient(param).values,
+                                     storage_.param_state(*param.local, vector_kind_), scale, decay,
+                                     optim::moment_eps);
       continue;
     }
-    const Tensor row_moments = state_of(param, "adafactor_r"),
-                 column_moments = state_of(param, "adafactor_c");
+    const Tensor row_moments = storage_.param_state(*param.local, row_kind_),
+                 column_moments = storage_.param_state(*param.local, column_kind_);
     const auto rows = rows_of(factored, lines), columns = columns_of(factored, lines);
     update(row_moments, rows, rows_of(factored, sums), factored.columns);
     update(column_moments, columns, columns_of(factored, sums), factored.rows);

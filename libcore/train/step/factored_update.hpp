@@ -38,7 +38,6 @@ class FactoredUpdate {
     plan::ParameterSettings::Update own;
   };
 
-  Tensor state_of(const Param& param, const char* kind) const;
   /// Returns this rank's elements of a parameter. `shard` holds the owned range of the parameter's group.
   kernels::HeldElements held(const Param& param, const Tensor& shard) const;
   kernels::HeldElements gradient(const Param& param) const;
@@ -62,7 +61,8 @@ class FactoredUpdate {
   const Context& context_;
   parallel::ModelStorage& storage_;
   parallel::FactoredLayout layout_;
-  std::vector<Param> params_;  // in the order of layout_.params()
+  std::vector<Param> params_;                         // in the order of layout_.params()
+  std::size_t row_kind_, column_kind_, vector_kind_;  // of state
 };
 
 }  // namespace dt::train

@@ -40,10 +40,9 @@ void copy_ranges(const Context& context, const Tensor& source, const Tensor& tar
 }
 
 std::size_t index_of_momentum(const parallel::ModelStorage& storage) {
-  const auto found = std::ranges::find(storage.state_kinds(), kernels::ParameterScope::block_matrices,
-                                       &kernels::StateKind::scope);
-  DT_CHECK(found != storage.state_kinds().end(), "the storage has no state of matrices");
-  return static_cast<std::size_t>(found - storage.state_kinds().begin());
+  const std::optional<std::size_t> kind = storage.find_kind("muon_m");
+  DT_CHECK(kind, "the storage has no momentum of matrices");
+  return *kind;
 }
 
 }  // namespace

@@ -12,12 +12,10 @@ namespace {
 /// Calls body(group, average) for each group of whose average this rank has a shard.
 template <class Body>
 void for_averages(const parallel::ModelStorage& storage, const Body& body) {
-  const std::vector<kernels::StateKind>& kinds = storage.state_kinds();
-  const auto found = std::ranges::find(kinds, kernels::average_kind, &kernels::StateKind::name);
-  if (found == kinds.end()) return;
+  const std::optional<std::size_t> kind = storage.find_kind(kernels::average_kind);
+  if (!kind) return;
   for (int group = 0; group < storage.num_groups(); ++group) {
-    if (storage.local().group(group).has_state)
-      body(group, storage.group_states(group)[static_cast<std::size_t>(found - kinds.begin())]);
+    if (storage.local().group(group).has_state) body(group, storage.group_states(group)[*kind]);
   }
 }
 
