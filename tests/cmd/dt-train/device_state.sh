@@ -19,3 +19,16 @@ for precision in fp32 bf16; do
   expect_same_model $precision "$precision-halves"
   expect_equal "$(averages "$precision-halves")" "$(averages $precision)" "the average's losses after a resume in $precision"
 done
+
+# A tied table whose ends are on two stages: each evaluation of the average exchanges the weights with it in fp32, casts it in bf16, and sends
+# the table from the stage that has its state.
+small_model tied.json llama true
+for precision in fp32 bf16; do
+  for stages in 1 2; do
+    on_device train "tied-$precision-$stages" "${small[@]}" --model tied.json --steps 6 --precision $precision --comm threads=$stages \
+      --pp $stages 2>/dev/null
+  done
+  expect_same_model "tied-$precision-1" "tied-$precision-2"
+  expect_equal "$(averages "tied-$precision-2" | wc -l)" 2 "evaluations of the average of a tied table in $precision"
+  expect_equal "$(averages "tied-$precision-2")" "$(averages "tied-$precision-1")" "losses of the average of a tied table in $precision"
+done
