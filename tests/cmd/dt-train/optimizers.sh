@@ -54,6 +54,12 @@ for options in "--optimizer lion --lr 1e-4" "--optimizer muon --lr 2e-3" "--opti
   expect_equal "$(equal_layouts)" 4 "layouts with equal weights under tp ($options)"
 done
 
+# Adafactor beside all other parts of an update.
+expect_exit 0 compare threads=2 "dp=1; pp=2,dp=1; dp=2,zero=1; dp=2,zero=3" --micro-batch 1 --global-batch 2 --steps 4 --json \
+  --optimizer adafactor --scale-parameter --precision bf16 --grad-dtype bf16 --weight-decay 0.1 --lr-scale embedding=0.5,norm=2 \
+  --no-decay embedding --ema 0.8 --qk-clip 0.05 --lr 0.01
+expect_equal "$(equal_layouts)" 4 "layouts with all parts of Adafactor's update"
+
 # A checkpoint goes on in another layout, its state divided anew: here from one rank to ZeRO 1 on two.
 train whole --optimizer lion --lr 1e-4 --grad-lanes 2 --schedule constant --steps 8 >/dev/null || fail "one rank"
 train moved --optimizer lion --lr 1e-4 --grad-lanes 2 --schedule constant --steps 4 >/dev/null || fail "one rank, half"
