@@ -1,8 +1,10 @@
 // Tests that equal gradients give the same update by Adafactor, bit for bit, in any layout.
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "base/numeric/half.hpp"
 #include "model/parameter_scope.hpp"
 #include "optim/adafactor.hpp"
 #include "parallel/grouped_spec.hpp"
@@ -42,6 +44,10 @@ void check_layouts(const UpdatedModel& model, std::initializer_list<model::Layou
   }
 }
 
+float round_to_bf16(float value) {
+  return static_cast<float>(static_cast<BFloat16>(value));
+}
+
 /// The name of a matrix or vector, its rows, and its factors of the learning rate and of the weight decay.
 struct Steps {
   std::string name;
@@ -68,7 +74,9 @@ std::vector<double> steps_of_paper(const UpdatedModel& model, const Steps& steps
     const double beta = 1 - std::pow(t, -settings.beta2_decay);
     std::vector<double> g(w.size()), new_r(R, 1e-30), new_c(C, 1e-30);
     for (std::size_t i = 0; i < w.size(); ++i) {
-      g[i] = grad_scale * gradient_of(param, static_cast<std::int64_t>(i), t);
+      const float gradient = gradient_of(param, static_cast<std::int64_t>(i), t);
+      g[i] =
+          grad_scale * double{model.precision.gradient == DType::bf16 ? round_to_bf16(gradient) : gradient};
       new_r[i / C] += g[i] * g[i] / static_cast<double>(C);
       new_c[i % C] += g[i] * g[i] / static_cast<double>(R);
       v[i] = beta * v[i] + (1 - beta) * (g[i] * g[i] + 1e-30);
@@ -173,4 +181,20 @@ TEST_CASE("Adafactor's rates and decays have the factors of classes and of muP")
                       {"final_norm.weight", 1, 1.5},
                       {"embedding.token.weight", 7, 1, 0},
                       {"head.weight", 7}});
+}
+
+TEST_CASE("with Adafactor weights of 16 bits are rounded masters, and gradients may be bf16") {
+  UpdatedModel model = dense_model(false, {.weight_decay = 0.1, .scale_parameter = true});
+  model.precision = {.compute = DType::bf16, .gradient = DType::bf16};
+  model.ema = 0.8;
+  check_steps(model, {{"layers.2.mlp.down.weight", 24}, {"final_norm.weight", 1}});
+  check_layouts(model, {{.dp = 2, .zero = 1}, {.dp = 3, .zero = 3}, {.tp = 2}, {.pp = 2}});
+  Outcome trained;
+  update_layout(model, {}, trained);
+  for (const model::ParamSpec& param : model.table.params()) {
+    CAPTURE(param.name);
+    std::vector<BFloat16> rounded;
+    for (const float master : floats(trained.state, param.name)) rounded.emplace_back(master);
+    CHECK(std::ranges::equal(std::as_bytes(std::span(rounded)), trained.state.at("weights/" + param.name)));
+  }
 }
