@@ -5,11 +5,13 @@
 #include <atomic>
 #include <bit>
 #include <cmath>
+#include <memory>
 #include <mutex>
-#include <vector>
+#include <type_traits>
 
 #include "base/error.hpp"
 #include "base/numeric/half.hpp"
+#include "base/numeric/integer.hpp"
 #include "base/numeric/visit_dtype.hpp"
 #include "kernels/cpu/simd/parallel.hpp"
 #include "kernels/element_types.hpp"
@@ -77,15 +79,42 @@ void combine_shared(T& target, T value, const Combine& combine) {
   }
 }
 
+/// Arrays in scratch memory, one for each thread of a team. No two share a cache line.
+template <class T>
+class ThreadArrays {
+ public:
+  /// The caller's scope frees them.
+  ThreadArrays(const Context& context, std::size_t count)
+      : count_(count),
+        memory_(context.scratch().allocate(
+            DType::u8, {context.threads(), static_cast<std::int64_t>(bytes_of_one(count))})) {}
+
+  /// Returns an array that no other call returned, of values T{}. Any thread may call it, each once.
+  std::span<T> take() {
+    T* const first = reinterpret_cast<T*>(memory_.raw() + next_.fetch_add(1) * bytes_of_one(count_));
+    std::uninitialized_value_construct_n(first, count_);
+    return {first, count_};
+  }
+  static std::size_t bytes_of_one(std::size_t count) { return round_up(count * sizeof(T), std::size_t{64}); }
+
+ private:
+  static_assert(std::is_trivially_destructible_v<T>);
+  std::size_t count_;
+  Tensor memory_;
+  std::atomic<std::size_t> next_ = 0;
+};
+
 /// Combines values of each held element into the values of its row and its column. values(range, first
 /// column, add) calls add(i, value for the row, value for the column) for each element of a range.
 template <class T, class Values, class Combine>
 void combine_lines(const Context& context, const HeldElements& elements, std::span<T> rows,
                    std::span<T> columns, const Values& values, const Combine& combine) {
   const Lines lines(elements);
+  const Arena::Scope scope(context.scratch());
+  ThreadArrays<T> arrays(context, columns.size());
   std::mutex merging;
   cpu::for_ranges(context, elements.piece.numel(), 1, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<T> own(columns.size());
+    const std::span<T> own = arrays.take();
     for_row_ranges(elements.piece, begin, end, [&](const RowRange& range) {
       T* const of_columns = own.data() + lines.matrix_of(range) * lines.columns + range.column;
       T of_row{};
@@ -138,6 +167,24 @@ void for_direction_ranges(const Direction& direction, std::int64_t begin, std::i
 }
 
 }  // namespace
+
+std::size_t factored_scratch_bytes(int threads, std::int64_t matrices, std::int64_t columns) {
+  static_assert(sizeof(double) == sizeof(std::int64_t));
+  return static_cast<std::size_t>(threads) *
+         std::max(ThreadArrays<double>::bytes_of_one(static_cast<std::size_t>(matrices * columns)),
+                  ThreadArrays<ExactSum>::bytes_of_one(static_cast<std::size_t>(matrices)));
+}
+
+std::size_t sums_bytes(std::int64_t count) {
+  return static_cast<std::size_t>(count) * sizeof(ExactSum);
+}
+
+std::span<ExactSum> allocate_sums(const Context& context, std::int64_t count) {
+  const Tensor memory = context.scratch().allocate(DType::u8, {static_cast<std::int64_t>(sums_bytes(count))});
+  auto* const first = reinterpret_cast<ExactSum*>(memory.raw());
+  std::uninitialized_value_construct_n(first, count);
+  return {first, static_cast<std::size_t>(count)};
+}
 
 void find_line_maxima(const Context& context, const HeldElements& elements, std::span<double> row_max_MR,
                       std::span<double> column_max_MC) {
@@ -202,10 +249,12 @@ void update_second_moments(const Context& context, const Tensor& gradient, const
 void add_direction_squares(const Context& context, const Direction& direction, std::span<ExactSum> sums_M) {
   const HeldElements& elements = direction.gradient;
   const Lines lines(elements);
+  const Arena::Scope scope(context.scratch());
+  ThreadArrays<ExactSum> arrays(context, sums_M.size());
   std::mutex merging;
   visit_dtype(GradientTypes(), elements.values.dtype(), "squares of directions", [&](auto element) {
     cpu::for_ranges(context, elements.piece.numel(), 1, [&](std::int64_t begin, std::int64_t end) {
-      std::vector<ExactSum> own(sums_M.size());
+      const std::span<ExactSum> own = arrays.take();
       for_direction_ranges<decltype(element)>(
           direction, begin, end, [&](const RowRange& range, const auto& value) {
             ExactSum& sum = own[static_cast<std::size_t>(lines.matrix_of(range))];

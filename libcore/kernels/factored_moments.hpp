@@ -4,6 +4,7 @@
 // Legend: M matrices (or vectors) of a tensor: 1, or one for each expert; R rows and C columns of a matrix. A
 // line is a row or a column.
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -22,6 +23,15 @@ struct HeldElements {
   std::int64_t matrices = 1;  // M; the global tensor has them along its first dim if there are several
   Tensor values;
 };
+
+/// Returns the most scratch memory that a function below takes for a tensor: each thread has numbers for its
+/// columns, or a sum for each matrix.
+std::size_t factored_scratch_bytes(int threads, std::int64_t matrices, std::int64_t columns);
+
+/// Returns sums of zero in scratch memory.
+std::span<ExactSum> allocate_sums(const Context& context, std::int64_t count);
+/// Returns the bytes that they take.
+std::size_t sums_bytes(std::int64_t count);
 
 /// Raises row_max_MR and column_max_MC to the largest magnitudes of the held elements.
 void find_line_maxima(const Context& context, const HeldElements& elements, std::span<double> row_max_MR,

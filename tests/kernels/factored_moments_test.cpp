@@ -57,6 +57,7 @@ Lines sums_of(std::vector<Part> parts, std::int64_t matrices, int threads) {
                               lines.column_sums);
     kernels::add_direction_squares(context, {.gradient = held(part), .factor = 0.5}, lines.squares);
   }
+  CHECK(context.scratch().peak_bytes() == kernels::factored_scratch_bytes(threads, matrices, C));
   return lines;
 }
 

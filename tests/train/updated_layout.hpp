@@ -124,7 +124,7 @@ inline void set_gradients(const Context& context, const ModelStorage& storage, i
 
 inline std::size_t estimated_scratch(const UpdatedModel& model, const LocalTable& local) {
   if (optim::updates_matrices(model.settings)) return MatrixPlan(local).scratch_bytes(DType::f32);
-  return optim::factors_moments(model.settings) ? FactoredLayout(local).scratch_bytes() : 0;
+  return optim::factors_moments(model.settings) ? FactoredLayout(local).scratch_bytes(1) : 0;
 }
 
 inline void update_on_rank(comm::Communicator& world, const UpdatedModel& model, const model::Layout& layout,

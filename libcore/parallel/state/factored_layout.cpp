@@ -1,7 +1,10 @@
 #include "parallel/state/factored_layout.hpp"
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "base/numeric/exact_sum.hpp"
+#include "kernels/factored_moments.hpp"
 #include "model/parameter_scope.hpp"
 
 namespace dt::parallel {
@@ -43,11 +46,14 @@ std::int64_t FactoredLayout::exchanged_bytes(int sums) const {
   return is_divided_ ? element * (2 * num_lines_ + sums * num_matrices_ * elements_of_sum()) : 0;
 }
 
-std::size_t FactoredLayout::scratch_bytes() const {
-  const auto aligned = [](std::int64_t numel) {
-    return round_up(storage_bytes(DType::f64, numel), std::size_t{64});
-  };
-  return 2 * aligned(num_lines_) + aligned(2 * num_matrices_ * elements_of_sum());
+std::size_t FactoredLayout::scratch_bytes(int threads) const {
+  const auto aligned = [](std::size_t bytes) { return round_up(bytes, std::size_t{64}); };
+  const std::int64_t num_sums = 2 * num_matrices_;
+  std::size_t most = is_divided_ ? aligned(storage_bytes(DType::f64, num_sums * elements_of_sum())) : 0;
+  for (const FactoredParam& param : params_)
+    most = std::max(most, kernels::factored_scratch_bytes(threads, param.matrices,
+                                                          param.is_factored ? param.columns : 0));
+  return 2 * aligned(storage_bytes(DType::f64, num_lines_)) + aligned(kernels::sums_bytes(num_sums)) + most;
 }
 
 }  // namespace dt::parallel

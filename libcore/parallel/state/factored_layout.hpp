@@ -50,9 +50,9 @@ class FactoredLayout {
   /// Returns the bytes of the buffers that ranks exchange in a step. `sums` is the number of sums over each
   /// tensor (see optim::num_norms()).
   std::int64_t exchanged_bytes(int sums) const;
-  /// Returns the most scratch memory that the update takes: the numbers and the sums of all lines, and two
-  /// sums over each tensor.
-  std::size_t scratch_bytes() const;
+  /// Returns the most scratch memory that the update takes: the numbers and the sums of all lines, two sums
+  /// over each tensor and, one after the other, what kernels take and the digits that ranks exchange.
+  std::size_t scratch_bytes(int threads) const;
 
  private:
   const LocalTable& local_;

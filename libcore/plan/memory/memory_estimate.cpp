@@ -171,7 +171,8 @@ std::vector<parallel::UnitBytes> bytes_of(const Plan& plan, const Units& units) 
 
 /// Returns the scratch memory of the optimizer's update.
 std::size_t update_scratch_bytes(const Plan& plan, const parallel::LocalTable& local) {
-  if (optim::factors_moments(plan.optimizer)) return parallel::FactoredLayout(local).scratch_bytes();
+  if (optim::factors_moments(plan.optimizer))
+    return parallel::FactoredLayout(local).scratch_bytes(plan.threads);
   if (!optim::updates_matrices(plan.optimizer)) return 0;
   return parallel::MatrixPlan(local).scratch_bytes(plan.precision.master());
 }

@@ -168,9 +168,11 @@ FactoredUpdate::Norms FactoredUpdate::find_norms(const kernels::OptimizerStep& s
   const auto num_matrices = static_cast<std::size_t>(layout_.num_matrices());
   const bool clips = step.settings.clip_threshold > 0, scales = step.settings.scale_parameter;
   Norms norms{std::vector<double>(num_matrices), std::vector<double>(num_matrices)};
-  std::vector<ExactSum> sums((clips ? num_matrices : 0) + (scales ? num_matrices : 0));
-  const std::span<ExactSum> directions = std::span(sums).first(clips ? num_matrices : 0),
-                            weights = std::span(sums).subspan(directions.size());
+  const Arena::Scope scope(context_.scratch());
+  const std::span<ExactSum> sums =
+      kernels::allocate_sums(context_, optim::num_norms(step.settings) * layout_.num_matrices());
+  const std::span<ExactSum> directions = sums.first(clips ? num_matrices : 0),
+                            weights = sums.subspan(directions.size());
   for (const Param& param : params_) {
     if (!layout_.counts(*param.factored)) continue;
     if (clips)
