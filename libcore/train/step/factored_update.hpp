@@ -62,7 +62,7 @@ class FactoredUpdate {
   parallel::ModelStorage& storage_;
   parallel::FactoredLayout layout_;
   std::vector<Param> params_;                         // in the order of layout_.params()
-  std::size_t row_kind_, column_kind_, vector_kind_;  // of state
+  std::size_t row_kind_, column_kind_, vector_kind_;  // indices of kinds of state
 };
 
 }  // namespace dt::train
