@@ -111,6 +111,15 @@ bool is_another_users(const fs::path& path) {
   return ::lstat(path.c_str(), &status) == 0 && status.st_uid != ::geteuid();
 }
 
+/// Empties the file of a claim. Its name stays all the while: otherwise another start could take the number,
+/// and a reader would not find what it has listed.
+void empty_claim(const fs::path& path) {
+  File file = File::open_write(path);
+  if (::ftruncate(file.descriptor(), 0) != 0) throw system_error(errno, "empty", path.string());
+  file.sync();
+  file.close();
+}
+
 /// Returns whether the file's generation is a later life of the Slurm job of `own`.
 bool is_of_later_life(const fs::path& path, const Generation& own) {
   try {
@@ -299,12 +308,12 @@ void RunDirectory::withdraw_abandoned(const Generation& own) const {
     if (std::any_of(saved->begin(), saved->end(), [&](const auto& c) { return c.generation == number; }))
       continue;
     FileLock held;
-    if (takes(held, generation_lock_path(number))) write_synced(path, "");
+    if (takes(held, generation_lock_path(number))) empty_claim(path);
   }
 }
 
 void RunDirectory::withdraw(const Generation& own) const {
-  write_synced(generation_path(own.number), "");
+  empty_claim(generation_path(own.number));
 }
 
 void RunLock::require_not_held(const RunDirectory& run) {
