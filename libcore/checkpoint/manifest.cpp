@@ -67,21 +67,24 @@ json state_json(const TrainingState& s) {
           {"conditions", object_from_text(s.conditions, "conditions")}};
 }
 
-/// Sets a property of kinds of state from the object `name`, which has values by kind. Kinds that are not in
-/// it do not change. The object may be absent.
-template <class E>
-void parse_property(const JsonValue& optimizer, const char* name, E kernels::StateKind::*property,
-                    std::vector<kernels::StateKind>& kinds) {
+/// Calls set(kind, text, where) for the kinds of state that the object `name` has a text for. The object may
+/// be absent.
+template <class Set>
+void for_property(const JsonValue& optimizer, const char* name, std::vector<kernels::StateKind>& kinds,
+                  const Set& set) {
   if (!optimizer.has(name)) return;
   const JsonValue values = optimizer.object(name);
   for (kernels::StateKind& kind : kinds) {
-    if (!values.has(kind.name)) continue;
-    const auto value = parse_name<E>(values.string(kind.name));
-    if (!value)
-      throw input_error("{}: '{}' is none of {}", values.where(), values.string(kind.name),
-                        fmt::join(names_of<E>(), ", "));
-    kind.*property = *value;
+    if (values.has(kind.name)) set(kind, values.string(kind.name), values.where());
   }
+}
+
+/// Returns the value of an enum in a manifest.
+template <class E>
+E parse_value(const std::string& text, const std::string& where) {
+  const auto value = parse_name<E>(text);
+  if (!value) throw input_error("{}: '{}' is none of {}", where, text, fmt::join(names_of<E>(), ", "));
+  return *value;
 }
 
 /// Errors: input, a kind has a number for each row or column of what has none, or an average of the weights
@@ -108,14 +111,19 @@ StoredOptimizer parse_optimizer(const JsonValue& state) {
   const JsonValue o = state.object("optimizer");
   StoredOptimizer optimizer{o.string("name"), {}, o.object_text("hyper_parameters")};
   for (const JsonValue& kind : o.at("state_kinds").items()) optimizer.state_kinds.push_back(kind.string());
-  if (o.has("state_dtypes")) {
-    const JsonValue dtypes = o.object("state_dtypes");
-    for (kernels::StateKind& kind : optimizer.state_kinds) {
-      if (dtypes.has(kind.name)) kind.dtype = parse_dtype(dtypes.string(kind.name));
-    }
-  }
-  parse_property(o, "state_scopes", &kernels::StateKind::scope, optimizer.state_kinds);
-  parse_property(o, "state_shapes", &kernels::StateKind::shape, optimizer.state_kinds);
+  using kernels::StateKind;
+  for_property(o, "state_dtypes", optimizer.state_kinds,
+               [](StateKind& kind, const std::string& text, const std::string& /*where*/) {
+                 kind.dtype = parse_dtype(text);
+               });
+  for_property(o, "state_scopes", optimizer.state_kinds,
+               [](StateKind& kind, const std::string& text, const std::string& where) {
+                 kind.scope = parse_value<kernels::ParameterScope>(text, where);
+               });
+  for_property(o, "state_shapes", optimizer.state_kinds,
+               [](StateKind& kind, const std::string& text, const std::string& where) {
+                 kind.shape = parse_value<kernels::StateShape>(text, where);
+               });
   check_kinds(optimizer.state_kinds, o.where());
   return optimizer;
 }

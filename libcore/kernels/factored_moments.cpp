@@ -274,8 +274,8 @@ void add_direction_squares(const Context& context, const Direction& direction, s
   });
 }
 
-void apply_direction(const Context& context, const Direction& direction, std::span<const double> rates_M,
-                     double decay, const Tensor& weights) {
+void apply_factored_direction(const Context& context, const Direction& direction,
+                              std::span<const double> rates_M, double decay, const Tensor& weights) {
   const HeldElements& elements = direction.gradient;
   const Lines lines(elements);
   visit_dtype(GradientTypes(), elements.values.dtype(), "updates", [&](auto element) {

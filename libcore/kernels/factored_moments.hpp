@@ -69,7 +69,7 @@ void add_direction_squares(const Context& context, const Direction& direction, s
 
 /// Updates weights: w = w − (decay · w + rate · direction), with the rate of the element's matrix.
 /// Numerics: in fp64; the weight is rounded once.
-void apply_direction(const Context& context, const Direction& direction, std::span<const double> rates_M,
-                     double decay, const Tensor& weights);
+void apply_factored_direction(const Context& context, const Direction& direction,
+                              std::span<const double> rates_M, double decay, const Tensor& weights);
 
 }  // namespace dt::kernels

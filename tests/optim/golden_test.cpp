@@ -97,8 +97,8 @@ void update_factored(const Context& context, const kernels::OptimizerStep& step,
   };
   const double weight_rms = rms({.gradient = {Piece::whole(shape), 1, host_tensor(weights)}});
   const std::vector<double> rates{optim::update_rate(step, weight_rms, rms(direction))};
-  kernels::apply_direction(context, direction, rates, step.lr * step.settings.weight_decay,
-                           host_tensor(weights));
+  kernels::apply_factored_direction(context, direction, rates, step.lr * step.settings.weight_decay,
+                                    host_tensor(weights));
 }
 
 /// Makes a case's steps with elements of type T. Returns the largest difference of any weight after

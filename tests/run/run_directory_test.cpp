@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <set>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <thread>
 
@@ -191,6 +192,18 @@ TEST_CASE("prune does nothing for a process whose run a newer generation has tak
   CHECK(names(run.prune(2, 1, 0)) ==
         std::vector<std::string>{"step-00000015.g2", "step-00000010.g1", "step-00000005.g1"});
   CHECK_FALSE(fs::exists(removed));
+}
+
+TEST_CASE("a claim that is withdrawn is emptied in place, so that its number stays taken all the while") {
+  const TempFolder folder;
+  const RunDirectory run = told(folder / "run", {{"", 0, {5}}});
+  const Generation refused = run.claim("", 0);
+  const File claim = File::open_read(run.generation_path(refused.number));
+  run.withdraw(refused);
+  struct stat status {};
+  REQUIRE(::fstat(claim.descriptor(), &status) == 0);
+  CHECK((status.st_nlink == 1 && status.st_size == 0));
+  CHECK(run.claim("", 0).number == refused.number + 1);
 }
 
 TEST_CASE(

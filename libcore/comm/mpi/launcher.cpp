@@ -58,11 +58,15 @@ bool is_under_srun() {
 
 }  // namespace
 
-std::string library_version() {
+std::string full_library_version() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;
   MPI_Get_library_version(text.data(), &length);
-  std::string version(text.data(), static_cast<std::size_t>(length));
+  return {text.data(), static_cast<std::size_t>(length)};
+}
+
+std::string library_version() {
+  std::string version = full_library_version();
   version.resize(std::min(version.size(), version.find_first_of(std::string("\n\0", 2))));
   // MPICH writes "MPICH Version:\t4.0.2".
   std::ranges::replace_if(

@@ -9,6 +9,10 @@
 
 namespace dt::comm::mpi {
 
+/// Returns all that the loaded library says about itself. MPICH's text also has its device and its
+/// configuration.
+std::string full_library_version();
+
 /// Returns "Open MPI v4.1.4, ...", "MPICH 4.0.2" or what else the loaded library calls itself.
 std::string library_version();
 

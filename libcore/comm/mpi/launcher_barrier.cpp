@@ -1,25 +1,16 @@
 #include "comm/mpi/launcher_barrier.hpp"
 
-#include <array>
 #include <cerrno>
 #include <cstdlib>
-#include <mpi.h>
 #include <string>
 #include <unistd.h>
 
 #include "base/system/host.hpp"
+#include "comm/mpi/launcher.hpp"
 
 namespace dt::comm::mpi {
 
 namespace {
-
-/// Returns the full version text of the loaded library. MPICH's also has its device and its configuration.
-std::string full_version() {
-  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
-  int length = 0;
-  MPI_Get_library_version(text.data(), &length);
-  return {text.data(), static_cast<std::size_t>(length)};
-}
 
 /// Enters the barrier of PMI-1, which Hydra and Slurm support. The launcher is at the other end of `fd`.
 void pmi_barrier(int fd) {
@@ -51,7 +42,7 @@ bool must_meet_to_finalize(std::string_view version) {
 void meet_to_finalize() {
   const std::optional<std::string> fd = environment_variable("PMI_FD");
   const bool is_pmi_1 = environment_variable("MPIR_CVAR_PMI_VERSION").value_or("1") == "1";
-  if (fd && is_pmi_1 && must_meet_to_finalize(full_version())) pmi_barrier(std::atoi(fd->c_str()));
+  if (fd && is_pmi_1 && must_meet_to_finalize(full_library_version())) pmi_barrier(std::atoi(fd->c_str()));
 }
 
 }  // namespace dt::comm::mpi

@@ -73,8 +73,8 @@ void FactoredUpdate::run(const kernels::OptimizerStep& step) {
     const kernels::OptimizerStep own = param.own.apply(step);
     const double decay = own.lr * own.settings.weight_decay;
     const Tensor masters = held(param, storage_.group_masters(param.local->group)).values;
-    kernels::apply_direction(context_, direction(param, step.grad_scale, lines.span<double>()), rates, decay,
-                             masters);
+    kernels::apply_factored_direction(context_, direction(param, step.grad_scale, lines.span<double>()),
+                                      rates, decay, masters);
     if (storage_.precision().has_masters())
       kernels::cast(context_, masters, held(param, storage_.group_weights(param.local->group)).values);
   }
